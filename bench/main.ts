@@ -6,6 +6,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { createModelCatalog, type ProviderSettings } from '../agent/models/catalog.ts';
+import { embedderOf } from '../agent/models/configured-embedder.ts';
+import { systemClock } from '../runtime/index.ts';
 import { defined } from '../protocols/defined.ts';
 import { faults } from './faults/main.ts';
 import { serveNode } from './harness/cell.ts';
@@ -36,8 +39,11 @@ import { hop } from './hop.ts';
 import { idle } from './idle.ts';
 import { limits } from './limits.ts';
 import { watchPage } from './page.ts';
+import { memorySearch } from './memory-search.ts';
+import { memoryVectors } from './memory-vectors.ts';
 import { pingpong } from './pingpong.ts';
 import { proofs } from './proofs.ts';
+import { measureRetrieval, retrievalText } from './retrieval/retrieval.ts';
 import { run } from './run.ts';
 import { sagas } from './sagas.ts';
 import { sessionsList } from './sessions-list.ts';
@@ -60,6 +66,8 @@ const scenarios: readonly Scenario[] = [
   spawn,
   pingpong,
   sessionsList,
+  memorySearch,
+  memoryVectors,
   gateway,
   channels,
   edge,
@@ -79,6 +87,7 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
        npm run bench -- compare FOLDER scenario … [--rounds N] [--quick]
        npm run bench -- faults [--kills N] [--only NAME] [--seed N]
        npm run bench -- page [--minutes N] [--actors N]
+       npm run bench -- retrieval PATH [--model NAME] [--url URL] [--questions N]
 
   (nothing)         run the named scenarios, or all, and print their figures
   list              print the names of the scenarios
@@ -86,6 +95,8 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   compare           run scenarios in another checkout and in this one alternately
   faults            break a cluster of real processes under load and check every message
   page              print what grows in a browser and in the server under load, and frame times
+  retrieval         how well notes are found, by a public benchmark: a folder of BEIR, or a file of
+                    LongMemEval
 
   --quick           seconds instead of minutes, one repeat, a tenth of the actors
   --smoke           only shows that each scenario runs; its figures mean nothing
@@ -100,6 +111,10 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   --seed N          of faults: repeats the random choices of a run
   --minutes N       of page: how long to watch, default 60
   --actors N        of page: sessions in the tree, default 10000
+  --model NAME      of retrieval: a model of embeddings, as openai/text-embedding-3-small, whose key
+                    is in the environment; default: by words alone
+  --url URL         of retrieval: base URL of a server with OpenAI's API; then NAME is its model
+  --questions N     of retrieval: the first N questions, default all
 `;
 
 const { values: options, positionals } = parse();
@@ -115,6 +130,7 @@ else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ??
 else if (positionals[0] === 'faults' && options.help !== true)
   process.exit(await faults(faultsAsked()));
 else if (positionals[0] === 'page' && options.help !== true) await watchPage(pageAsked());
+else if (positionals[0] === 'retrieval' && options.help !== true) console.log(await retrieval());
 else if (options.help === true) console.log(usage);
 else if (positionals[0] === 'compare') console.log(compared());
 else if (positionals[0] === 'list')
@@ -180,6 +196,36 @@ function pageAsked() {
   };
 }
 
+async function retrieval(): Promise<string> {
+  const asked = retrievalAsked();
+  try {
+    return retrievalText(await measureRetrieval(asked));
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+}
+
+function retrievalAsked() {
+  const [, path] = positionals;
+  if (path === undefined)
+    return refuse('retrieval needs a folder of BEIR or a file of LongMemEval');
+  const { model, url, questions } = options;
+  return {
+    path,
+    onProgress: (line: string) => console.error(`  … ${line}`),
+    ...(questions === undefined ? {} : { questionsMax: wholeNumber('questions', questions) }),
+    ...(model === undefined ? {} : { embedder: embedderFor(model, url) }),
+  };
+}
+
+/** @param url of a server with OpenAI's API; default: the provider that the name begins with */
+function embedderFor(model: string, url: string | undefined) {
+  const providers: Record<string, ProviderSettings> =
+    url === undefined ? {} : { own: { api: 'openai-completions', baseUrl: url } };
+  const catalog = createModelCatalog({ providers }, { env: process.env, clock: systemClock });
+  return embedderOf(catalog, url === undefined ? model : `own/${model}`, undefined);
+}
+
 function gatesAsked(own: readonly string[] = []): readonly Gate[] {
   try {
     return withGates(own.map(parseGate));
@@ -193,6 +239,9 @@ function parse() {
     return parseArgs({
       allowPositionals: true,
       options: {
+        model: { type: 'string' },
+        url: { type: 'string' },
+        questions: { type: 'string' },
         quick: { type: 'boolean' },
         smoke: { type: 'boolean' },
         repeats: { type: 'string' },

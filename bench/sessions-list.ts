@@ -3,6 +3,7 @@
  * other turns. The rows are in a store as session actors write them. The whole tool is measured:
  * all rows are read and checked, and the newest 50 are decoded and printed.
  */
+import type { Address } from '../protocols/address.ts';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createModelCatalog } from '../agent/models/catalog.ts';
@@ -95,6 +96,7 @@ function contextOn(state: State): ToolContext {
     models: createModelCatalog({ providers: {} }, { clock: systemClock }),
     confinement: { sandboxed: false, workspaceAccess: 'rw' },
     workspace: unused,
+    workspaceOf: 'default/agent/agent-0' as Address,
     update: () => {},
     system: {
       ask: unused,

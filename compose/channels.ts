@@ -34,6 +34,7 @@ export const createChannelHost = (
       const model = resolveAgents(own).find(({ id }) => id === agentId)?.model;
       return { models: services.catalog, ...defined({ model }) };
     },
+    files: processServices.bucket.value,
     clock: systemClock,
     log: processServices.log,
   });

@@ -28,6 +28,7 @@ import { createChannelHost } from './channels.ts';
 import { openProcessServices, type ProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { seedCluster, seedTenants } from '../installation/root-settings.ts';
+import { agentNotes } from '../installation/agent-notes.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
 import { SharedParts } from '../installation/shared-parts.ts';
 import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
@@ -122,7 +123,8 @@ export async function startClusterGateway(
     options.signal.throwIfAborted();
     const { file } = options;
     const parts = { config, processServices, system, workspaces, file, clustered: true };
-    const services = { ...processServices, setup: createSetup(parts) };
+    const setup = createSetup(parts);
+    const services = { ...processServices, setup, notes: agentNotes(parts) };
     const broker = { pubsub, node: id };
     const gateway = await openGateway(config, system, services, joined, broker);
     void joined.channels.configure(system);

@@ -9,6 +9,7 @@ import { lateAsk } from '../agent/late-ask.ts';
 import { createChannelHost } from './channels.ts';
 import { openProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
+import { agentNotes } from '../installation/agent-notes.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
 import { openTaskParts, type OwnAgents } from './task-parts.ts';
 import { labelsOf, workspacesOf } from '../installation/workspaces.ts';
@@ -43,6 +44,7 @@ export async function startTroupe(
   const { runtime } = config;
   const tasks = await openTaskParts(config, processServices, own);
   const ports = await openEmbedded({ path: storeFolder(config), durability: runtime.durability });
+  processServices.blobs.open(ports.blobs);
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
   const channels = createChannelHost(config, processServices, () => opening);
   const opening: Promise<System> = createSystem({
@@ -80,7 +82,8 @@ export async function startTroupe(
     await startTenants(system, config, log);
     await channels.configure(system);
     const parts = { config, processServices, system, workspaces, file, clustered: false };
-    const services = { ...processServices, setup: createSetup(parts) };
+    const setup = createSetup(parts);
+    const services = { ...processServices, setup, notes: agentNotes(parts) };
     const gateway = await openGateway(config, system, services, { tasks, channels });
     return { url: gateway.url, system, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {

@@ -87,7 +87,7 @@ function listen(
 ): Promise<Gateway> {
   const home = tenantOptions(processServices, DEFAULT_TENANT);
   return startGateway({
-    payloads: payloadsIn(processServices.bucket.artifacts),
+    payloads: payloadsIn(processServices.bucket.value),
     routes,
     operations: operationServices(system, processServices),
     ...defined({ inspect, webRoot: pageFolder() }),

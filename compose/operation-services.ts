@@ -3,13 +3,14 @@ import { payloadsIn, readPayload } from '../channels/gateway/devices/node-payloa
 import { agentNames } from '../installation/agent-names.ts';
 import { partsFor } from '../installation/tenant-parts.ts';
 import type { OperationServices } from '../operations/operation.ts';
+import { TroupeError } from '../protocols/errors.ts';
 import { type System, systemClock } from '../runtime/index.ts';
 import type { GatewayServices, ProcessServices } from './process-services.ts';
 
 export const operationServices = (
   system: System,
   processServices: GatewayServices,
-  payloads = payloadsIn(processServices.bucket.artifacts),
+  payloads = payloadsIn(processServices.bucket.value),
 ): OperationServices => ({
   system,
   metrics: processServices.metrics,
@@ -18,9 +19,16 @@ export const operationServices = (
   hooks: (tenant) => partsFor(processServices, tenant).services.hooks.names(),
   plugins: processServices.plugins,
   agents: (tenant) => agentNames(processServices, tenant),
+  notes: processServices.notes ?? NO_NOTES,
   maskSecrets: maskOf(processServices),
   payloadText: (tenant, payload) => readPayload(payloads, tenant, payload),
 });
+
+const unavailable = (): Promise<never> =>
+  Promise.reject(
+    new TroupeError('UNAVAILABLE', 'this process has no workspaces of agents: ask a gateway'),
+  );
+const NO_NOTES = { search: unavailable, list: unavailable, read: unavailable };
 
 /** Replaces the secrets of all tenants. */
 export const maskOf =

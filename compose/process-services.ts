@@ -6,12 +6,13 @@ import { openHooks } from '../agent/hooks/open-hooks.ts';
 import type { Plugins } from '../agent/plugins/open-plugins.ts';
 import type { Tool } from '../agent/tools/tool.ts';
 import type { Setup } from '../channels/index.ts';
-import { LateBucket } from '../installation/artifact-bucket.ts';
 import {
   NO_PLUGINS,
   openInstallationPlugins,
   watchPlugins,
 } from '../installation/installation-plugins.ts';
+import { Late } from '../installation/late.ts';
+import { watchMemory } from '../installation/memory-options.ts';
 import { createLog } from '../installation/process-log.ts';
 import { LogRing } from '../installation/setup/log-ring.ts';
 import { assertStartable } from '../installation/start-rules.ts';
@@ -20,9 +21,11 @@ import {
   installationParts,
   type TenantParts,
 } from '../installation/tenant-parts.ts';
+import type { OperationServices } from '../operations/operation.ts';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { type Config, ownSections } from '../runtime/config/index.ts';
-import type { SystemOptions } from '../runtime/index.ts';
+import type { Blobs } from '../runtime/blobs/blobs.ts';
+import type { Artifacts, SystemOptions } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
 import { deadLetterLabels } from '../runtime/observe/dead-letter-labels.ts';
 
@@ -33,7 +36,9 @@ export type ProcessServices = InstallationParts & {
   readonly metrics: Metrics;
   /** code of others; started and stopped with the process */
   readonly plugins: Plugins;
-  readonly bucket: LateBucket;
+  readonly bucket: Late<Artifacts>;
+  /** of the store that the process opens or the cell that it joins */
+  readonly blobs: Late<Blobs>;
   readonly options: Pick<
     SystemOptions,
     | 'actors'
@@ -48,7 +53,10 @@ export type ProcessServices = InstallationParts & {
 };
 
 /** Includes what operators can read and change through the gateway, by tenant. */
-export type GatewayServices = ProcessServices & { readonly setup?: (tenant: string) => Setup };
+export type GatewayServices = ProcessServices & {
+  readonly setup?: (tenant: string) => Setup;
+  readonly notes?: OperationServices['notes'];
+};
 
 /** Parts in addition to the built-in ones. */
 export type OwnParts = {
@@ -75,17 +83,30 @@ export function createProcessServices(
 ): ProcessServices {
   assertStartable(config);
   const { log } = logging;
-  const bucket = new LateBucket();
+  const bucket = new Late<Artifacts>();
+  const blobs = new Late<Blobs>();
   const metrics = createMetrics();
   const ownTools = [...tools, ...plugins.tools];
   const { providers } = plugins;
   const { groupTurnsMax, residentsMax, tenantWeights, history } = config.runtime;
+  const parts = installationParts(config, {
+    clustered,
+    ownTools,
+    providers,
+    bucket: bucket.value,
+    blobs: blobs.value,
+  });
+  watchMemory(
+    [parts, ...parts.tenants.values()].map(({ memory }) => memory),
+    metrics,
+  );
   return {
-    ...installationParts(config, { clustered, ownTools, providers, bucket: bucket.artifacts }),
+    ...parts,
     ...logging,
     plugins,
     metrics,
     bucket,
+    blobs,
     options: {
       actors: shippedActors(),
       supervisor: rootAddress(DEFAULT_TENANT),

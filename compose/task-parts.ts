@@ -51,7 +51,7 @@ export type TaskParts = {
  */
 export async function openTaskParts(
   config: Config,
-  { metrics, bucket }: Pick<ProcessServices, 'metrics' | 'bucket'>,
+  { metrics, bucket, blobs: cellBlobs }: Pick<ProcessServices, 'metrics' | 'bucket' | 'blobs'>,
   { actions: own = [], processes = [] }: OwnAgents = {},
   blobs?: Blobs,
 ): Promise<TaskParts> {
@@ -71,6 +71,7 @@ export async function openTaskParts(
   const shipped = a2a.agents.includes('factory') ? factoryProcesses() : [];
   const artifacts = await openArtifacts(config, { publicUrl, ...defined({ blobs }) });
   bucket.open(artifacts);
+  if (blobs) cellBlobs.open(blobs);
   const services: TaskParts['services'] = {
     actions,
     processes: new ProcessCatalog([...shipped, ...processes], actions),

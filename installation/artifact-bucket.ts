@@ -99,19 +99,3 @@ const none = (): Promise<never> =>
 
 /** For a process without a bucket: every call fails with UNAVAILABLE. */
 export const noArtifacts: Artifacts = { put: none, get: none, sign: none, resolve: none };
-
-/** The bucket of a process whose tools exist before it is opened. */
-export class LateBucket {
-  readonly artifacts: Promise<Artifacts>;
-  #resolve: (artifacts: Artifacts) => void = () => {};
-
-  constructor() {
-    this.artifacts = new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
-  }
-
-  open(artifacts: Artifacts): void {
-    this.#resolve(artifacts);
-  }
-}

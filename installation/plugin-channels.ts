@@ -9,6 +9,7 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import type { ChannelDeclaration } from '../agent/plugins/manifest.ts';
 import type { DeclaredChannel } from '../agent/plugins/open-plugins.ts';
 import type { Plugin } from '../agent/plugins/plugin.ts';
+import type { ChannelFilePiece } from '../agent/plugins/plugin-sdk.ts';
 import type {
   Abilities,
   AccountAdapter,
@@ -16,6 +17,7 @@ import type {
   AccountStatus,
   ChannelAdapter,
   Connection,
+  FilePiece,
   Piece,
 } from '../channels/messengers/adapter.ts';
 import {
@@ -148,6 +150,10 @@ export const pluginChannel = (
       isConnected: () => account.isConnected(),
       getStatus: () => account.getStatus(),
       send: (piece, signal) => account.deliver('send', piece, signal),
+      ...(declared.fileBytesMax !== undefined && {
+        sendFile: ({ file, ...piece }, signal) =>
+          account.deliver('sendFile', { ...piece, file: encoded(file) }, signal),
+      }),
       ...(declared.reconcile && {
         reconcile: (piece, signal) => account.deliver('reconcile', piece, signal),
       }),
@@ -170,9 +176,16 @@ const abilitiesOf = (declared: ChannelDeclaration): Abilities => {
   const { reconcile = false, typingEveryMs, idempotentSendMs, mediaBytesMax } = declared;
   const { pace = { ofChatMs: 0, ofAccountMs: 0 } } = declared;
   const media = mediaBytesMax === undefined ? {} : { media: { bytesMax: mediaBytesMax } };
-  const optionals = { ...defined({ typingEveryMs, idempotentSendMs }), ...media };
+  const { fileBytesMax: bytesMax } = declared;
+  const files = bytesMax === undefined ? {} : { files: { bytesMax, reconcile: false } };
+  const optionals = { ...defined({ typingEveryMs, idempotentSendMs }), ...media, ...files };
   return { dialect, charactersMax, edit, threads, reconcile, pace, ...optionals };
 };
+
+const encoded = ({ contents, ...file }: FilePiece['file']): ChannelFilePiece['file'] => ({
+  ...file,
+  data: Buffer.from(contents).toString('base64'),
+});
 
 class PluginChannelAccount {
   readonly #plugin: Plugin;
@@ -227,8 +240,8 @@ class PluginChannelAccount {
   }
 
   async deliver(
-    op: 'send' | 'reconcile' | 'edit',
-    piece: Piece & { readonly messageId?: string },
+    op: 'send' | 'sendFile' | 'reconcile' | 'edit',
+    piece: ChannelFilePiece | (Piece & { readonly messageId?: string }),
     signal: AbortSignal,
   ): Promise<SendOutcome> {
     let mayBeSent = false;

@@ -23,6 +23,8 @@ import {
   tenantsWithOwn,
 } from '../runtime/config/index.ts';
 import { type Artifacts, systemClock } from '../runtime/index.ts';
+import type { Blobs } from '../runtime/blobs/blobs.ts';
+import { type MemoryParts, memoryParts } from './memory-options.ts';
 import { settingsOf } from './agent-settings.ts';
 import { knownSecrets } from './known-secrets.ts';
 import { skillsFolderOf } from './skills-folder.ts';
@@ -36,6 +38,7 @@ export type TenantParts = {
   readonly agents: readonly ResolvedAgent[];
   readonly fallbackModel: string;
   readonly services: TenantServices;
+  readonly memory: MemoryParts;
 };
 
 /** The parts of the installation, which most tenants use, and those of the other tenants. */
@@ -51,6 +54,8 @@ export type PartsOptions = {
   readonly providers: readonly ModelProvider[];
   /** stores long answers of devices */
   readonly bucket: Promise<Artifacts>;
+  /** stores vectors of notes */
+  readonly blobs: Promise<Blobs>;
 };
 
 /** @throws Error if two tools share a name */
@@ -97,23 +102,28 @@ export async function closeTools({ services, tenants }: InstallationParts): Prom
 function partsOf(
   config: Config,
   { catalog, secrets }: Pick<TenantServices, 'catalog' | 'secrets'>,
-  { clustered, ownTools, bucket }: PartsOptions,
+  { clustered, ownTools, bucket, blobs }: PartsOptions,
 ): TenantParts {
   const agents = resolveAgents(config);
   const facts = sessionFacts(catalog, agents);
+  const memory = memoryParts(config, { catalog, blobs, secrets });
   const services: TenantServices = {
     catalog,
-    tools: createToolRegistry([...toolsOf(config, { clustered, bucket, facts }), ...ownTools]),
+    tools: createToolRegistry([
+      ...toolsOf(config, { clustered, bucket, facts, memory }),
+      ...ownTools,
+    ]),
     hooks: createHooks(),
     talk: talkRulesOf(config),
     skillsFolder: skillsFolderOf(config),
     skillsEnv: config.skills.env,
     secrets,
   };
-  return { config, agents, fallbackModel: catalog.defaultModel(), services };
+  return { config, agents, fallbackModel: catalog.defaultModel(), services, memory };
 }
 
-const catalogOf = (
+/** The models of a tenant, or of the installation, whose providers may be of plugins. */
+export const catalogOf = (
   config: Config,
   plugins: readonly ModelProvider[],
   tenant?: string,

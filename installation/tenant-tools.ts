@@ -3,6 +3,7 @@ import { createSandbox } from '../agent/sandbox/choose.ts';
 import { createHostBoundary } from '../agent/sandbox/host.ts';
 import { basicTools } from '../agent/tools/basic/basic-tools.ts';
 import { createHostTools } from '../agent/tools/host-tools.ts';
+import { createMemoryTools } from '../agent/tools/memory/memory-tools.ts';
 import { createNodeTools } from '../agent/tools/nodes/nodes.ts';
 import { createTalkTools } from '../agent/tools/sessions/session-sending-tools.ts';
 import { createReadingTools } from '../agent/tools/sessions/session-reading-tools.ts';
@@ -13,26 +14,29 @@ import { payloadsIn } from '../channels/gateway/devices/node-payloads.ts';
 import { defined } from '../protocols/defined.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { type Artifacts, systemClock } from '../runtime/index.ts';
+import type { MemoryParts } from './memory-options.ts';
 import { skillsFolderOf } from './skills-folder.ts';
 import { staysInPlace } from './workspaces.ts';
 
 export type TenantToolsOptions = {
   readonly clustered: boolean;
-  /** stores long answers of devices */
+  /** stores long answers of devices, and files of messages */
   readonly bucket: Promise<Artifacts>;
   readonly facts: SessionFacts;
+  readonly memory: MemoryParts;
 };
 
 /** Starts nothing: a sandbox or a browser starts with the first call that needs it. */
 export const toolsOf = (
   config: Config,
-  { clustered, bucket, facts }: TenantToolsOptions,
+  { clustered, bucket, facts, memory }: TenantToolsOptions,
 ): readonly Tool[] => [
   ...basicTools,
   ...createReadingTools(facts),
   ...createTalkTools(),
+  ...createMemoryTools(memory.options, memory.indexes),
   ...hostTools(config, clustered),
-  ...webTools(config),
+  ...webTools(config, bucket),
   ...createNodeTools({ file: payloadsIn(bucket).get }),
 ];
 
@@ -50,10 +54,14 @@ function hostTools(config: Config, clustered: boolean): readonly Tool[] {
 }
 
 /** Tools that connect to other servers. */
-function webTools({ tools: { web, browser } }: Config): readonly Tool[] {
+function webTools(
+  { tools: { web, browser } }: Config,
+  bucket: Promise<Artifacts>,
+): readonly Tool[] {
   const { provider, apiKey, baseUrl } = web.search;
   return createWebTools({
     clock: systemClock,
+    bucket,
     search: defined({ provider, apiKey: apiKey?.reveal(), baseUrl }),
     allowPrivate: web.allowPrivate,
     bytesMax: web.maxBytes,

@@ -12,6 +12,7 @@ import { decisions } from './decisions.ts';
 import { devices } from './devices.ts';
 import { effects } from './effects.ts';
 import { keys } from './keys.ts';
+import { memory } from './memory.ts';
 import { nodes } from './nodes.ts';
 import type { Resource } from './operation.ts';
 import { pairing } from './pairing.ts';
@@ -39,6 +40,7 @@ export const RESOURCES: readonly Resource[] = [
   pairing,
   devices,
   nodes,
+  memory,
   plugins,
   effects,
   keys,

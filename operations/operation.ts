@@ -13,6 +13,7 @@ import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox
 import type { Payload } from '../protocols/device.ts';
 import type { ErrorCode } from '../protocols/errors.ts';
 import type { Scope } from '../protocols/gateway/connect.ts';
+import type { NoteInfo, NotesFound } from '../protocols/memory.ts';
 import type { ModelRules } from '../protocols/models/model-choice.ts';
 import type { PluginRow } from '../protocols/plugin.ts';
 import type { Metrics, System } from '../runtime/index.ts';
@@ -35,6 +36,20 @@ export type OperationServices = {
     rows(this: void): readonly PluginRow[];
     /** @throws TroupeError NOT_FOUND; UNAVAILABLE when it does not start */
     restart(this: void, id: string): Promise<void>;
+  };
+  /** the notes of agents, which exist */
+  readonly notes: {
+    /** @throws TroupeError UNAVAILABLE when the workspace cannot be opened, here or now */
+    search(
+      this: void,
+      tenant: string,
+      agentId: string,
+      question: { readonly query: string; readonly maxResults?: number | undefined },
+    ): Promise<NotesFound>;
+    /** @throws as `search` */
+    list(this: void, tenant: string, agentId: string): Promise<readonly NoteInfo[]>;
+    /** undefined: there is no such note, or it cannot be read. @throws as `search` */
+    read(this: void, tenant: string, agentId: string, path: string): Promise<string | undefined>;
   };
   /** replaces every secret that the installation knows */
   maskSecrets(this: void, text: string): string;

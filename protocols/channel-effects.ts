@@ -10,7 +10,7 @@ import type {
   Route,
   SendOutcome,
 } from './channel.ts';
-import type { ImagePart } from './content.ts';
+import type { FilePart, ImagePart } from './content.ts';
 
 type Where = AccountRef & { readonly tenant: string; readonly chat: ChatRef };
 
@@ -37,6 +37,8 @@ export type BeforeCommand = (command: {
 export type SendInput = Where & {
   readonly id: string;
   readonly text: string;
+  /** their pieces follow those of the text */
+  readonly files?: readonly FilePart[];
   readonly piece: number;
   readonly attempt: number;
   readonly firstTriedAt: number;
@@ -44,8 +46,8 @@ export type SendInput = Where & {
   readonly editOf?: string;
 };
 /**
- * `pieces`: number of pieces of the text, where it is known. `restMs`: the service takes no other
- * message in this chat for so long.
+ * `pieces`: number of pieces of the text and the files, where it is known. `restMs`: the service
+ * takes no other message in this chat for so long.
  */
 export type SendOutput = SendOutcome & { readonly pieces?: number; readonly restMs?: number };
 
@@ -53,6 +55,7 @@ export type SendOutput = SendOutcome & { readonly pieces?: number; readonly rest
 export type ReportInput = AccountRef & {
   readonly tenant: string;
   readonly text: string;
+  readonly files?: readonly FilePart[];
   readonly outcome: SendOutcome['status'];
   /** why it was not sent, or is not known to be */
   readonly error?: string;
@@ -66,7 +69,7 @@ export type FollowInput = Where & { readonly runId: string; readonly sessionKey:
 /** `text`: what to send as the preview; absent: nothing, the channel shows no previews. */
 export type FollowOutput = { readonly text?: string };
 
-/** Edits the preview while the model writes. */
+/** Shows that the account types, and edits the preview while the model writes. */
 export type EditInput = FollowInput & { readonly messageId: string };
 
 export interface ChannelEffects {

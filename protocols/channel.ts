@@ -7,6 +7,7 @@
  * sends the replies, one piece at a time.
  */
 import { type Address, address, parseAddress } from './address.ts';
+import type { FilePart } from './content.ts';
 import type { ErrorData } from './errors.ts';
 
 /** One account of a channel. Both parts match CHANNEL_NAME. */
@@ -231,7 +232,7 @@ export type ChatInbound = {
   /** a hook learns the outcome of what is sent to this chat */
   readonly isObserved?: true;
 };
-/** From sessions and tools: text for this chat. A repeat with the same id is ignored. */
+/** From sessions and tools: text and files for this chat. A repeat with the same id is ignored. */
 export type ChatDeliver = {
   readonly type: 'chat.deliver';
   /** at most 128 characters */
@@ -240,6 +241,8 @@ export type ChatDeliver = {
   readonly chat?: ChatRef;
   /** Markdown; at most DELIVERY_CHARACTERS_MAX */
   readonly text: string;
+  /** sent after the text, each as a piece of its own; at most FILES_MAX */
+  readonly files?: readonly FilePart[];
   /** of a message that a run sends before it ends */
   readonly runId?: string;
   /** of a delivery that an operator repeats: the first piece to send. Default 0 */

@@ -1,4 +1,4 @@
-/** Images in messages, and the limits that every entry point checks. */
+/** Images and files in messages, and the limits that every entry point checks. */
 import { type Static, Type } from '@sinclair/typebox';
 
 /** Maximum number of images in one message and in one tool result. */
@@ -30,3 +30,31 @@ export const imageTypeOf = (bytes: Uint8Array): ImagePart['mimeType'] | undefine
   const hex = Buffer.from(bytes.subarray(0, 16)).toString('hex');
   return MAGIC.find(([, at, magic]) => hex.startsWith(magic, 2 * at))?.[0];
 };
+
+/** Maximum number of files in one message of an agent, and maximum size of one. */
+export const FILES_MAX = 10;
+export const FILE_BYTES_MAX = 20 * 1_048_576;
+
+/** A file that an agent sends. The bucket of its tenant has the content, named by `hash`. */
+export type FilePart = {
+  /** without a folder; at most 120 characters */
+  readonly name: string;
+  /** by the content of an image, otherwise by the name */
+  readonly contentType: string;
+  /** size */
+  readonly bytes: number;
+  /** SHA-256, lower-case hex */
+  readonly hash: string;
+};
+
+/** The text of a message for clients that show no files: their names and sizes follow it. */
+export const textWithFiles = ({
+  text,
+  files = [],
+}: {
+  readonly text: string;
+  readonly files?: readonly FilePart[];
+}): string =>
+  [text, ...files.map(({ name, bytes }) => `(file ${name}, ${bytes} bytes)`)]
+    .filter((line) => line !== '')
+    .join('\n\n');

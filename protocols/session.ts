@@ -4,7 +4,7 @@
  * `{tenant}/session/{sessionKey}`.
  */
 import type { DeliveryTarget } from './channel.ts';
-import type { ImagePart } from './content.ts';
+import type { FilePart, ImagePart } from './content.ts';
 import type { Priority } from './conversation.ts';
 import type { ErrorData } from './errors.ts';
 import type { Lineage } from './lineage.ts';
@@ -283,6 +283,8 @@ type TranscribedEntry =
       /** sent by a tool: its id for clients. Models see it in the call, not as an answer */
       of?: string;
       text: string;
+      /** of a message that a tool sent */
+      files?: readonly FilePart[];
       /** the displayed text, if the answer repeats messages that the run sent */
       shown?: string;
       calls?: readonly ToolCall[];
@@ -313,8 +315,8 @@ type TranscribedEntry =
     }
   | { type: 'run.end'; runId: string; status: RunStatus; error?: ErrorData; at: number };
 
-/** A message that a tool sent: its destination and its text. */
-export type SentMessage = { to: string; text: string };
+/** A message that a tool sent: its destination, its text and its files. */
+export type SentMessage = { to: string; text: string; files?: readonly FilePart[] };
 
 export type { PromptReport, PromptSource };
 
@@ -370,7 +372,7 @@ export type RunEvent = { runId: string; sessionKey: string; at: number } & (
    */
   | { stream: 'compaction'; phase: 'start' | 'end'; call: number; willRetry: boolean }
   /** a tool sent a message into this conversation; `id` is the id of its transcript entry */
-  | { stream: 'message'; id: string; text: string }
+  | { stream: 'message'; id: string; text: string; files?: readonly FilePart[] }
   /** a message joined the run */
   | { stream: 'steer'; of: string; text: string }
   /**

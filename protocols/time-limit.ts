@@ -16,3 +16,12 @@ export const abortableBody = (response: Response, signal: AbortSignal): Response
   response.body === null
     ? response
     : new Response(response.body.pipeThrough(new TransformStream(), { signal }), response);
+
+/** Rejects with the signal's reason as soon as it aborts; what the work does then is ignored. */
+export const unlessAborted = <Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> =>
+  new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason as Error);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });

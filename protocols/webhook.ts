@@ -47,9 +47,11 @@ export const WebhookInbound = Type.Object(
 );
 export type WebhookInbound = Static<typeof WebhookInbound>;
 
-/** What an account posts to its `url`: one piece of a reply. */
+/** What an account posts to its `url`: one piece of a message, text or a file. */
 export const WebhookOutbound = Type.Object({
-  type: Type.Literal('message'),
+  type: Type.Union([Type.Literal('message'), Type.Literal('file')], {
+    description: 'file: with `file`, and an empty `text`',
+  }),
   id: Type.String({
     description:
       'the `webhook-id`; the same for every attempt, so that a receiver can ignore repeats',
@@ -57,6 +59,13 @@ export const WebhookOutbound = Type.Object({
   account: Type.String(),
   chat: Type.Object({ id: Id, kind: ChatKind, thread: Type.Optional(Id) }),
   text: Type.String(),
+  file: Type.Optional(
+    Type.Object({
+      name: Type.String({ description: 'without a folder' }),
+      contentType: Type.String(),
+      content: Type.String({ contentEncoding: 'base64', description: 'at most 10 MiB decoded' }),
+    }),
+  ),
   replyTo: Type.Optional(Type.String()),
 });
 export type WebhookOutbound = Static<typeof WebhookOutbound>;

@@ -14,6 +14,9 @@ export type EmbeddedOptions = {
   readonly durability?: Durability;
 };
 
+/** @param path of the store */
+export const embeddedBlobsFolder = (path: string): string => join(path, 'blobs');
+
 export type Ports = { readonly store: EmbeddedStore; readonly bus: Bus; readonly blobs: Blobs };
 
 /**
@@ -25,5 +28,5 @@ export async function openEmbedded({
   durability = 'process',
 }: EmbeddedOptions): Promise<Ports> {
   const store = await openEmbeddedStore({ path, durability });
-  return { store, bus: new InProcessBus(), blobs: await openFileBlobs(join(path, 'blobs')) };
+  return { store, bus: new InProcessBus(), blobs: await openFileBlobs(embeddedBlobsFolder(path)) };
 }

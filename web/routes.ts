@@ -8,7 +8,7 @@ import { useEffect, useState } from 'preact/hooks';
 export const VIEW_GROUPS = [
   ['chat'],
   ['actors', 'runs', 'tasks', 'approvals', 'schedules', 'dead-letters'],
-  ['channels', 'devices', 'usage', 'agents', 'audit', 'cluster', 'settings'],
+  ['channels', 'devices', 'usage', 'agents', 'memory', 'audit', 'cluster', 'settings'],
 ] as const;
 export type ViewName = (typeof VIEW_GROUPS)[number][number];
 export const VIEWS: readonly ViewName[] = VIEW_GROUPS.flat();

@@ -245,7 +245,8 @@ export const chatMachine = setup({
           ],
         },
         editing: {
-          description: 'The preview is edited while the model writes.',
+          description:
+            'The account shows that it types, and edits the preview while the model writes.',
           always: [
             { guard: 'isOver', target: 'idle' },
             { guard: 'isReplaced', target: 'following' },

@@ -71,9 +71,10 @@ export const hasRoom = on(
 );
 
 export const enqueue = on('chat.deliver', ({ context, event }): ActionResult => {
-  const { id, text, chat = context.chat, fromPiece: piece = 0, isOnePiece, runId } = event;
+  const { id, text, files, chat = context.chat, fromPiece: piece = 0 } = event;
+  const { isOnePiece, runId } = event;
   if (context.recent.includes(id)) return { change: { chat } };
-  const delivery = { id, text, piece, ...defined({ isOnePiece, runId }) };
+  const delivery = { id, text, piece, ...defined({ files, isOnePiece, runId }) };
   return { change: { chat, ...enqueued(context, delivery) } };
 });
 
@@ -117,7 +118,7 @@ export const begin = ({ context, event }: ActionArgs): ActionResult => ({
 
 export const sendInput = ({ context }: { context: ChatContext }): SendInput => {
   const { tenant, channel, account, chat, attempts, firstTriedAt } = context;
-  const { id, text, piece, replyTo, editOf } = current(context);
+  const { id, text, files, piece, replyTo, editOf } = current(context);
   return {
     tenant,
     channel,
@@ -128,6 +129,7 @@ export const sendInput = ({ context }: { context: ChatContext }): SendInput => {
     piece,
     attempt: attempts,
     firstTriedAt,
+    ...defined({ files }),
     ...(piece === 0 ? defined({ replyTo, editOf }) : {}),
   };
 };
@@ -188,8 +190,8 @@ function ended(
   error?: string,
 ): Pick<ChatContext, 'ended'> {
   if (!context.isObserved) return {};
-  const { text, runId, sessionKey } = current(context);
-  return { ended: { text, outcome, ...defined({ error, runId, sessionKey }) } };
+  const { text, files, runId, sessionKey } = current(context);
+  return { ended: { text, outcome, ...defined({ files, error, runId, sessionKey }) } };
 }
 
 export const hasEnded = ({ context }: { context: ChatContext }): boolean =>
@@ -263,14 +265,14 @@ const errorOf = (outcome: SendOutcome): ErrorData =>
 
 /** Redriving it sends from the piece on. Its id is another one, because this one is known. */
 const letter = (context: ChatContext, delivery: Delivery, error: ErrorData) => {
-  const { id, text, piece, isOnePiece } = delivery;
+  const { id, text, files, piece, isOnePiece } = delivery;
   const event: ChatDeliver = {
     type: 'chat.deliver',
     id: `${id}:again:${piece}`,
     chat: context.chat!,
     text,
     fromPiece: piece,
-    ...defined({ isOnePiece }),
+    ...defined({ files, isOnePiece }),
   };
   return unsent(context, event, error);
 };

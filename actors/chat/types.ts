@@ -8,6 +8,7 @@ import type {
   ChatRef,
   SendOutcome,
 } from '../../protocols/channel.ts';
+import type { FilePart } from '../../protocols/content.ts';
 import type { ReportInput } from '../../protocols/channel-effects.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { RunAccepted, RunEnded } from '../../protocols/session.ts';
@@ -23,10 +24,11 @@ export type OpenRun = {
   readonly isAccepted: boolean;
 };
 
-/** Text that is being sent, piece by piece. */
+/** Text and files that are being sent, piece by piece. */
 export type Delivery = {
   readonly id: string;
   readonly text: string;
+  readonly files?: readonly FilePart[];
   /** index of the next piece */
   readonly piece: number;
   readonly isOnePiece?: true;
@@ -40,7 +42,7 @@ export type Delivery = {
 };
 
 /** What hooks learn of a delivery. */
-export type Ended = Pick<ReportInput, 'text' | 'outcome' | 'error' | 'runId' | 'sessionKey'>;
+export type Ended = Omit<ReportInput, 'tenant' | 'channel' | 'account'>;
 
 /** What is shown while a run is active. */
 export type Live = {

@@ -88,6 +88,8 @@ export type ToolResult = {
   readonly images?: readonly ImagePart[];
   readonly unknown?: boolean;
   readonly sent?: readonly SentMessage[];
+  /** of models that the tool asked */
+  readonly usage?: Usage;
   /** ids of subagents whose ends the result reports, even if a hook has changed its text */
   readonly ends?: readonly string[];
 };

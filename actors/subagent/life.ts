@@ -6,7 +6,7 @@ import { type ErrorData, ERRORS } from '../../protocols/errors.ts';
 import type { RunEnded } from '../../protocols/session.ts';
 import type { ActorInput, Delivered } from '../../protocols/statechart.ts';
 import { type SubagentOutcome, TASK_CHARACTERS_MAX } from '../../protocols/subagent.ts';
-import { NO_USAGE, sum } from '../kit/usage.ts';
+import { NO_USAGE, sum } from '../../protocols/models/model-usage.ts';
 import { childAddress, parentAddress } from './places.ts';
 import type { Args, Reserved, Stop, SubagentContext } from './types.ts';
 

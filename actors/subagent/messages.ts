@@ -12,7 +12,7 @@ import {
 } from '../../protocols/subagent.ts';
 import { cutMiddle } from '../../agent/context/cut.ts';
 import { firstOf } from '../kit/text.ts';
-import { sum } from '../kit/usage.ts';
+import { sum } from '../../protocols/models/model-usage.ts';
 import { PLACE_MS, reservedOf, wholeTimeMs } from './life.ts';
 import { childAddress, childKey, parentAddress } from './places.ts';
 import type { Args, SubagentContext } from './types.ts';

@@ -82,6 +82,10 @@ async function textOf(file: string): Promise<string | undefined> {
   }
 }
 
+/** The files of today and yesterday, in a workspace. */
+export const dailyLogPaths = (at: number): readonly string[] =>
+  [at, at - DAY_MS].map((day) => `memory/${dayName(day)}.md`);
+
 /** `2026-11-21`, in the host's time zone. */
 function dayName(at: number): string {
   const day = new Date(at);

@@ -16,7 +16,7 @@ import type {
   InboundMessage,
   SendOutcome,
 } from '../../protocols/channel.ts';
-import type { ImagePart } from '../../protocols/content.ts';
+import type { FilePart, ImagePart } from '../../protocols/content.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { RunStatus, SessionEntry, Usage } from '../../protocols/session.ts';
 
@@ -32,6 +32,12 @@ export type HookAbout = {
 export type ContextFile = { readonly name: string; readonly text: string };
 
 /** Event and result of each hook. A result of undefined changes nothing. */
+/** A message to users: in a messenger with its account, and with the files that follow the text. */
+export type SentContent = Partial<AccountRef> & {
+  text: string;
+  files?: readonly FilePart[];
+};
+
 export type HookTypes = {
   /** the files of the system prompt, before it is composed */
   'agent:bootstrap': { event: { files: readonly ContextFile[] }; result: { files: ContextFile[] } };
@@ -86,12 +92,12 @@ export type HookTypes = {
   };
   /** before the reply is sent; may replace or cancel it */
   message_sending: {
-    event: { text: string } & Partial<AccountRef>;
+    event: SentContent;
     result: { text?: string; cancel?: boolean };
   };
   /** in a messenger: once for each message, with the outcome of all its pieces */
   message_sent: {
-    event: { text: string; outcome?: SendOutcome['status']; error?: string } & Partial<AccountRef>;
+    event: SentContent & { outcome?: SendOutcome['status']; error?: string };
     result: void;
   };
   session_start: { event: { sessionId: string }; result: void };

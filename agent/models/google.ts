@@ -14,21 +14,13 @@ import type {
   FinishReason,
   GenerateContentParameters,
   GenerateContentResponse,
-  GoogleGenAI,
-  HttpOptions,
   Part,
   ThinkingLevel,
 } from '@google/genai';
 import { defined } from '../../protocols/defined.ts';
 import { BUILT_IN_PROVIDERS } from '../../protocols/models/model-providers.ts';
 import type { Answer } from './answer.ts';
-import {
-  authentication,
-  type Connection,
-  modelOf,
-  type OpenConnection,
-  openConnection,
-} from './connection.ts';
+import { type Connection, modelOf, type OpenConnection, openConnection } from './connection.ts';
 import {
   argsObject,
   blocksFor,
@@ -37,9 +29,11 @@ import {
   portableId,
 } from './conversation.ts';
 import { ReportedError } from './failure.ts';
+import { createGoogleEmbedder } from './google-embedder.ts';
+import { googleClientOf } from './google-connect.ts';
 import { imagesFor } from './images.ts';
 import type { ModelInfo, ModelMessage, ModelProvider, ModelRequest, ModelStop } from './model.ts';
-import { type Fetch, streamAnswer, type Wire } from './stream.ts';
+import { streamAnswer, type Wire } from './stream.ts';
 import { geminiGeneration, googleThinking } from './thinking.ts';
 
 /** Image types of the API; it refuses GIF. */
@@ -50,7 +44,7 @@ const foreignSignature = 'skip_thought_signature_validator';
 
 export const createGoogleProvider = (connection: Connection): ModelProvider => {
   const open = openConnection(connection, BUILT_IN_PROVIDERS.google.url);
-  const client = clientOf(open);
+  const client = googleClientOf(open);
   return {
     id: connection.id,
     models: connection.models,
@@ -61,7 +55,7 @@ export const createGoogleProvider = (connection: Connection): ModelProvider => {
       const wire: Wire<GenerateContentResponse> = {
         async open(abortSignal, fetch) {
           const { models, httpOptionsFor } = await client();
-          const httpOptions = httpOptionsFor(fetch, options.idempotencyKey);
+          const httpOptions = httpOptionsFor(fetch, { 'Idempotency-Key': options.idempotencyKey });
           const config = { ...params.config, abortSignal, httpOptions };
           return models.generateContentStream({ ...params, config });
         },
@@ -69,66 +63,9 @@ export const createGoogleProvider = (connection: Connection): ModelProvider => {
       };
       return streamAnswer(wire, options, open.failure, open.clock);
     },
+    embedder: (settings) => createGoogleEmbedder(open, settings),
   };
 };
-
-const keyHeader = 'x-goog-api-key';
-
-type Client = {
-  readonly models: GoogleGenAI['models'];
-  readonly httpOptionsFor: (fetch: Fetch, idempotencyKey: string) => HttpOptions;
-};
-
-/**
- * One client for all calls, created by the first one. The SDK logs to the console on creation when
- * both environment variables have a key, although all options are explicit.
- */
-const clientOf = (connection: OpenConnection): (() => Promise<Client>) => {
-  let made: Promise<Client> | undefined;
-  return async () => {
-    const proof = authentication(connection, [keyHeader, 'authorization'], 'GEMINI_API_KEY');
-    made ??= connect(connection, proof);
-    return made;
-  };
-};
-
-const connect = async (
-  connection: OpenConnection,
-  proof: ReturnType<typeof authentication>,
-): Promise<Client> => {
-  const { GoogleGenAI: Sdk } = await import('@google/genai');
-  const own: Record<string, string> = {};
-  const without: string[] = [];
-  for (const [name, value] of Object.entries(proof.headers)) {
-    if (value === null) without.push(name);
-    else own[name] = value;
-  }
-  // the SDK adds the version to the path; some configured base URLs already contain it
-  const [, root, apiVersion = 'v1beta'] = /^(.*?)(?:\/(v\d\w*))?$/.exec(connection.baseUrl) ?? [];
-  const { models } = new Sdk({
-    apiKey: proof.apiKey,
-    enterprise: false,
-    vertexai: false,
-    apiVersion,
-    httpOptions: { baseUrl: root ?? connection.baseUrl },
-  });
-  return {
-    models,
-    httpOptionsFor: (fetch, idempotencyKey) => ({
-      headers: { 'Idempotency-Key': idempotencyKey, ...own },
-      fetch: leavingOut(without, fetch),
-    }),
-  };
-};
-
-/** Removes the key that the SDK requires, for a server without authentication. */
-const leavingOut =
-  (names: readonly string[], fetch: Fetch): Fetch =>
-  (url, init) => {
-    const headers = new Headers(init?.headers);
-    for (const name of names) headers.delete(name);
-    return fetch(url, { ...init, headers });
-  };
 
 const paramsOf = (
   request: ModelRequest,

@@ -120,3 +120,11 @@ export const KNOWN_MODELS: Readonly<Record<BuiltInProviderId, readonly ModelInfo
   openai: openAiModels,
   google: googleModels,
 };
+
+/** US dollars per million tokens of input. */
+export const EMBEDDING_PRICES: Readonly<Record<string, number>> = {
+  'text-embedding-3-small': 0.02,
+  'text-embedding-3-large': 0.13,
+  'text-embedding-ada-002': 0.1,
+  'gemini-embedding-001': 0.15,
+};

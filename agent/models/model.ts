@@ -24,6 +24,7 @@
  *
  * `details.provider` is always set, `details.status` after an HTTP response.
  */
+import type { Embedder } from '../../memory/index.ts';
 import type { ImagePart } from '../../protocols/content.ts';
 import type { MODEL_APIS, OFFLINE_PROVIDER } from '../../protocols/models/model-providers.ts';
 import type { ToolCall } from '../../protocols/session.ts';
@@ -168,4 +169,13 @@ export interface ModelProvider {
   readonly models: readonly ModelInfo[];
   /** Does nothing before the first `next()`. @throws TroupeError, see the file's head */
   stream(request: ModelRequest, options: StreamOptions): AsyncIterable<ModelEvent>;
+  /** absent: its API has no embeddings. Opens no connection */
+  embedder?(settings: EmbeddingSettings): Embedder;
 }
+
+export type EmbeddingSettings = {
+  /** the provider's name of the model */
+  readonly model: string;
+  /** components of a vector, for models that can shorten it; default: all */
+  readonly dimensions?: number | undefined;
+};

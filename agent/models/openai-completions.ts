@@ -19,6 +19,7 @@ import { dataUrl, imagesFor } from './images.ts';
 import type { ModelInfo, ModelMessage, ModelProvider, ModelRequest } from './model.ts';
 import { ChunkReader } from './openai-chunks.ts';
 import { connectOpenAi } from './openai-connect.ts';
+import { createOpenAiEmbedder } from './openai-embedder.ts';
 import { streamAnswer } from './stream.ts';
 import { openAiEffort } from './thinking.ts';
 
@@ -46,6 +47,7 @@ export const createOpenAiCompletionsProvider = (connection: Connection): ModelPr
       };
       return streamAnswer(wire, options, open.failure, open.clock);
     },
+    embedder: (settings) => createOpenAiEmbedder(open, settings),
   };
 };
 

@@ -18,6 +18,7 @@ import { ReportedError } from './failure.ts';
 import { dataUrl, imagesFor } from './images.ts';
 import type { ModelInfo, ModelMessage, ModelProvider, ModelRequest } from './model.ts';
 import { connectOpenAi } from './openai-connect.ts';
+import { createOpenAiEmbedder } from './openai-embedder.ts';
 import { streamAnswer } from './stream.ts';
 import { openAiEffort } from './thinking.ts';
 
@@ -42,6 +43,7 @@ export const createOpenAiResponsesProvider = (connection: Connection): ModelProv
       };
       return streamAnswer(wire, options, open.failure, open.clock);
     },
+    embedder: (settings) => createOpenAiEmbedder(open, settings),
   };
 };
 

@@ -94,7 +94,9 @@ const ChannelDeclaration = Type.Object(
     threads: Type.Optional(Type.Boolean()),
     idempotentSendMs: Type.Optional(ms(86_400_000)),
     reconcile: Type.Optional(Type.Boolean()),
+    /** of one received file, and of one sent file */
     mediaBytesMax: Type.Optional(Type.Integer({ minimum: 1, maximum: 8 * 1_048_576 })),
+    fileBytesMax: Type.Optional(Type.Integer({ minimum: 1, maximum: 8 * 1_048_576 })),
     pace: Type.Optional(Type.Object({ ofChatMs: ms(600_000), ofAccountMs: ms(600_000) }, only)),
   },
   only,

@@ -137,6 +137,17 @@ export type ChannelPiece = {
   readonly firstTriedAt: number;
 };
 
+/** One file that an agent sends, at most the `fileBytesMax` of the manifest. */
+export type ChannelFilePiece = Omit<ChannelPiece, 'text' | 'plain'> & {
+  readonly file: {
+    /** without a folder */
+    readonly name: string;
+    readonly contentType: string;
+    /** base64 */
+    readonly data: string;
+  };
+};
+
 /** Why a connection ended. `isFinal`: it would end again until an operator changes something. */
 export type ConnectionEnd = { readonly error: string; readonly isFinal?: boolean };
 
@@ -154,7 +165,13 @@ export type PluginChannel = {
   ): Promise<ConnectionEnd | undefined>;
   /** One request to the service, without a retry. */
   send(account: PluginAccount, piece: ChannelPiece, context: CallContext): Promise<SendOutcome>;
-  /** Finds out what happened to a piece whose outcome is unknown. */
+  /** One request to the service, without a retry; `fileBytesMax` of the manifest requires it. */
+  sendFile?(
+    account: PluginAccount,
+    piece: ChannelFilePiece,
+    context: CallContext,
+  ): Promise<SendOutcome>;
+  /** Finds out what happened to a piece of text whose outcome is unknown. */
   reconcile?(
     account: PluginAccount,
     piece: ChannelPiece,

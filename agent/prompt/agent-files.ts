@@ -11,6 +11,8 @@
 import type { Address } from '../../protocols/address.ts';
 import { address } from '../../protocols/address.ts';
 import { type EffectContext, LruMap, type Peeked, peekFolder } from '../../runtime/index.ts';
+import { MAIN_MEMORY } from '../../memory/index.ts';
+import { dailyLogPaths } from '../context/daily-log.ts';
 import { NO_SECRETS, type SecretMask } from '../tools/secret-mask.ts';
 import type { PromptParts } from './compose.ts';
 import type { Skill, SkillSurroundings } from './skill.ts';
@@ -28,7 +30,7 @@ export type SkillSettings = {
 export const SHARED_SKILLS_PATH = '/skills';
 
 const SKILL_PATHS = ['skills/*/SKILL.md'];
-const WORKSPACE_PATHS: readonly string[] = [...CONTEXT_FILES, ...SKILL_PATHS];
+const WORKSPACE_PATHS: readonly string[] = [...CONTEXT_FILES, ...SKILL_PATHS, MAIN_MEMORY];
 const AGENTS_MAX = 1_000;
 const SHARED_MS = 1_000;
 const SKILLS_MAX = 150;
@@ -100,7 +102,7 @@ export class AgentFiles {
 
   async #look(actor: Address, entry: Entry, { peek, now }: Peeking): Promise<AgentParts> {
     const [peeked, shared] = await Promise.all([
-      peek(actor, WORKSPACE_PATHS, entry.seen?.peeked),
+      peek(actor, [...WORKSPACE_PATHS, ...dailyLogPaths(now())], entry.seen?.peeked),
       this.#sharedSkills(now),
     ]);
     if (entry.seen && entry.seen.peeked === peeked && entry.seen.shared === shared)

@@ -83,7 +83,7 @@ const ACCESS = {
 } as const;
 
 /** Excludes the time of day, so that providers can cache the prompt. */
-export const runtimeText = ({ now, model, confinement }: PromptFacts): string =>
+export const runtimeText = ({ now, model, confinement, tools }: PromptFacts): string =>
   [
     '# Runtime',
     [
@@ -92,11 +92,13 @@ export const runtimeText = ({ now, model, confinement }: PromptFacts): string =>
       `Host: ${process.platform} ${process.arch}`,
       `Commands: ${confinement.sandboxed ? 'in a sandbox' : 'on the host'}`,
       `Workspace: ${placeOf(confinement)}; ${ACCESS[confinement.workspaceAccess]}. Relative paths begin there.`,
-      ...(confinement.workspaceAccess === 'none'
-        ? []
-        : ['Memory: files in memory/, one per day (memory/YYYY-MM-DD.md)']),
+      ...(confinement.workspaceAccess === 'none' ? [] : [memoryText(tools)]),
     ].join('\n'),
   ].join('\n\n');
+
+const memoryText = (tools: readonly string[]): string =>
+  'Memory: notes of the day in memory/YYYY-MM-DD.md, append only; what stays true in MEMORY.md' +
+  (tools.includes('memory_search') ? '; memory_search finds older notes' : '');
 
 /** On the host its path differs, and the prompt does not need it. */
 const placeOf = ({ sandboxed }: PromptFacts['confinement']): string =>

@@ -81,7 +81,7 @@ class Pattern {
   }
 
   masked(text: string): string {
-    return this.#scan(text, false).masked;
+    return this.isEmpty ? text : this.#scan(text, false).masked;
   }
 
   /** `rest`: the end of the text that may be the beginning of a value. */

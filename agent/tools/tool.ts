@@ -8,6 +8,7 @@ import type { Static, TSchema } from '@sinclair/typebox';
 import type { Address } from '../../protocols/address.ts';
 import type { CheckError } from '../../protocols/check.ts';
 import type { ImagePart } from '../../protocols/content.ts';
+import type { Usage } from '../../protocols/models/model-usage.ts';
 import type { SentMessage } from '../../protocols/session.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { AskAnswer, Index, TranscriptReader } from '../../runtime/index.ts';
@@ -43,6 +44,8 @@ export type ToolContext = {
    * @throws TroupeError UNAVAILABLE when it cannot be reached
    */
   workspace(): Promise<{ readonly path: string }>;
+  /** whose workspace it is: of the agent or subagent, or of the one that a subagent works for */
+  readonly workspaceOf: Address;
   /** Publishes new output to watchers; it is never part of the result. */
   update(delta: string): void;
   /** Sends messages to actors of the tenant and reads committed rows. */
@@ -91,6 +94,8 @@ export type ToolResult = {
   readonly images?: readonly ImagePart[];
   /** messages to users */
   readonly sent?: readonly SentMessage[];
+  /** what models used that the tool asked; it counts as usage of the run */
+  readonly usage?: Usage;
   /** ids of subagents whose end this result reports; no separate report follows */
   readonly ends?: readonly string[];
 };

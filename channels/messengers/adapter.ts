@@ -1,7 +1,7 @@
 /**
  * Adapter: the interface of a messenger (CH1). An adapter translates: it turns what a service sends
- * into `InboundMessage`, and sends one piece of text. Admission, deduplication, order, chunks,
- * retries, back-off, rate limits and dead letters are the runtime's (`actors/channel`,
+ * into `InboundMessage`, and sends one piece of text or one file. Admission, deduplication, order,
+ * chunks, retries, back-off, rate limits and dead letters are the runtime's (`actors/channel`,
  * `actors/chat`, `channel-host.ts`). Retries and queues of SDKs are off.
  *
  * Boundary: an adapter stores nothing. SDKs are imported in `start` or at the first call, so that
@@ -14,6 +14,7 @@ import type {
   InboundMessage,
   SendOutcome,
 } from '../../protocols/channel.ts';
+import type { FilePart } from '../../protocols/content.ts';
 import type { Clock } from '../../runtime/index.ts';
 import type { Dialect } from './text/dialects.ts';
 
@@ -35,25 +36,45 @@ export type Abilities = {
   readonly provesOutcomes?: boolean;
   /** files that can be received; `bytesMax` of one file */
   readonly media?: { readonly bytesMax: number };
+  /** `AccountAdapter.sendFile` is implemented. Default: the name of a file is sent as text */
+  readonly files?: SendableFiles;
   /** minimum interval between sends, milliseconds; the runtime keeps it */
   readonly pace: { readonly ofChatMs: number; readonly ofAccountMs: number };
 };
 
-/** One piece of a reply. */
-export type Piece = {
+export type SendableFiles = {
+  /** of one file */
+  readonly bytesMax: number;
+  /** default: all types */
+  readonly accepts?: (contentType: string) => boolean;
+  /** `AccountAdapter.reconcile` finds files, too */
+  readonly reconcile: boolean;
+};
+
+/** One piece of a message, without what it contains. */
+export type PieceRef = {
   /** the same for all attempts, and for no other piece */
   readonly id: string;
   readonly chat: ChatRef;
-  /** in the dialect of the channel */
-  readonly text: string;
-  /** the same without formatting, if the service refuses the formatted one */
-  readonly plain: string;
   /** message of the chat that it answers */
   readonly replyTo?: string;
   /** from 1 */
   readonly attempt: number;
   /** epoch milliseconds of the first attempt */
   readonly firstTriedAt: number;
+};
+
+/** A piece of text. */
+export type Piece = PieceRef & {
+  /** in the dialect of the channel */
+  readonly text: string;
+  /** the same without formatting, if the service refuses the formatted one */
+  readonly plain: string;
+};
+
+/** A file, at most `SendableFiles.bytesMax`. */
+export type FilePiece = PieceRef & {
+  readonly file: Pick<FilePart, 'name' | 'contentType'> & { readonly contents: Uint8Array };
 };
 
 /** A request to the webhook of an account; `body` is the raw one, for signatures. */
@@ -135,7 +156,12 @@ export interface AccountAdapter {
   getStatus(): AccountStatus;
   /** One request to the service, without a retry. Never throws. */
   send(piece: Piece, signal: AbortSignal): Promise<SendOutcome>;
-  /** Finds out what happened to a piece whose outcome is unknown. Never throws. */
+  /** Sends one file, without a retry. Never throws. */
+  sendFile?(piece: FilePiece, signal: AbortSignal): Promise<SendOutcome>;
+  /**
+   * Finds out what happened to a piece whose outcome is unknown; of a file, the text is empty.
+   * Never throws.
+   */
   reconcile?(piece: Piece, signal: AbortSignal): Promise<SendOutcome>;
   /** Replaces the text of a sent message; idempotent. Never throws. */
   edit?(messageId: string, piece: Piece, signal: AbortSignal): Promise<SendOutcome>;

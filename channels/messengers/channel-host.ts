@@ -20,7 +20,7 @@ import {
 import type { ChannelEffects } from '../../protocols/channel-effects.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';
-import type { Clock, System } from '../../runtime/index.ts';
+import type { Artifacts, Clock, System } from '../../runtime/index.ts';
 import type { CommandContext } from '../commands/execute.ts';
 import type { AccountSettings } from './account-settings.ts';
 import type { WebhookRequest, WebhookResponse } from './adapter.ts';
@@ -40,6 +40,8 @@ export type ChannelHostOptions = {
   readonly messageHooks: (tenant: string) => MessageHooks;
   /** what commands of a chat need to know about an agent */
   readonly models: (tenant: string, agentId: string) => Pick<CommandContext, 'model' | 'models'>;
+  /** the contents of files that agents send */
+  readonly files: Promise<Pick<Artifacts, 'get'>>;
   readonly clock: Clock;
   readonly log: { warn(details: object, message: string): void };
 };
@@ -53,7 +55,7 @@ export class ChannelHost implements ChannelEffects {
   constructor(options: ChannelHostOptions) {
     this.#o = options;
     const account = (of: AccountRef) => this.account(of);
-    this.#sender = new PieceSender({ account, clock: options.clock });
+    this.#sender = new PieceSender({ account, files: options.files, clock: options.clock });
     this.#previews = new Previews({
       account,
       clock: options.clock,

@@ -43,7 +43,7 @@ export function networkCode(thrown: unknown): string {
 export function outcomeWithoutAnswer(service: string, thrown: unknown): SendOutcome {
   const code = networkCode(thrown);
   if (NOT_REACHED.has(code)) return { status: 'not_sent', error: notReached(service, code) };
-  const message = `the answer of ${service} was lost (${code}); it may have accepted the message`;
+  const message = `the answer of ${service} was lost (${code})`;
   return { status: 'unknown', error: { code: 'UNAVAILABLE', message } };
 }
 

@@ -31,6 +31,13 @@ export const unknownOutcome = (message: string, retryAfterMs?: number): SendOutc
   error: { code: 'UNAVAILABLE', message, ...defined({ retryAfterMs }) },
 });
 
+/** Of an upload, after which the file is not visible yet: it may be repeated. */
+export const ofUpload = (outcome: Exclude<SendOutcome, { status: 'sent' }>): SendOutcome => {
+  const { code, message, ...rest } = outcome.error;
+  const error = { ...rest, code, message: `the file was not uploaded: ${message}` };
+  return outcome.status === 'unknown' ? notSent(error) : { ...outcome, error };
+};
+
 /** Another attempt may succeed after `retryAfterMs`. */
 export const rateLimited = (service: string, retryAfterMs: number): ErrorData => ({
   code: 'RATE_LIMIT_EXCEEDED',

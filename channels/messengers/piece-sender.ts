@@ -1,21 +1,33 @@
 /**
- * PieceSender: cuts a delivery into pieces in the channel's dialect, and sends one of them.
+ * PieceSender: cuts a delivery into pieces in the channel's dialect, followed by its files, and
+ * sends one of them.
  *
  * Invariant: whatever goes wrong, the outcome says whether the service may have accepted the piece.
  */
 import type { SendInput, SendOutput } from '../../protocols/channel-effects.ts';
-import { accountKey, pieceIdOf, type SendOutcome } from '../../protocols/channel.ts';
+import {
+  type AccountRef,
+  accountKey,
+  pieceIdOf,
+  type SendOutcome,
+} from '../../protocols/channel.ts';
+import type { FilePart } from '../../protocols/content.ts';
 import { defined } from '../../protocols/defined.ts';
-import { errorData } from '../../protocols/errors.ts';
-import { type Clock, LruMap } from '../../runtime/index.ts';
-import type { Abilities, Piece } from './adapter.ts';
-import type { FindAccount, OpenAccount } from './open-account.ts';
+import { errorData, ERRORS } from '../../protocols/errors.ts';
+import { type Artifacts, type Clock, LruMap } from '../../runtime/index.ts';
+import type { Abilities, Piece, PieceRef } from './adapter.ts';
+import type { OpenAccount } from './open-account.ts';
 import { piecesOf } from './text/pieces.ts';
 
 type Pieces = ReturnType<typeof piecesOf>;
 
+/** What sending needs of an account. */
+type SendingAccount = Pick<OpenAccount, 'abilities' | 'adapter' | 'lanes' | 'observed'>;
+
 export type PieceSenderOptions = {
-  readonly account: FindAccount;
+  readonly account: (of: AccountRef) => Promise<SendingAccount>;
+  /** the contents of files */
+  readonly files: Promise<Pick<Artifacts, 'get'>>;
   readonly clock: Clock;
 };
 
@@ -32,36 +44,56 @@ export class PieceSender {
   }
 
   async send(input: SendInput, signal: AbortSignal): Promise<SendOutput> {
-    let open: OpenAccount;
+    let open: SendingAccount;
     try {
       open = await this.#o.account(input);
     } catch (error) {
       return { status: 'not_sent', error: errorData(error), isFinal: true };
     }
-    const { piece, pieces } = this.#pieceOf(input, open);
+    const { pieces, text, file } = this.#find(input, open);
     // The delivery had no further piece; its sender did not know.
-    if (!piece) return { status: 'sent', pieces };
+    if (!text && !file) return { status: 'sent', pieces };
+    const ref = refOf(input);
     const outcome = await open.lanes.run(chatKey(input), () =>
-      sendOrEdit(open, input, piece, signal),
+      text
+        ? sendOrEdit(open, input, { ...ref, text: text.text, plain: text.plain }, signal)
+        : this.#sendFile(open, input, file!, signal),
     );
     if (outcome.status === 'sent') open.observed.outbound();
     else open.observed.error(outcome.error.message);
     return { ...outcome, pieces, restMs: open.abilities.pace.ofChatMs };
   }
 
-  #pieceOf(input: SendInput, { abilities }: OpenAccount) {
-    const pieces = this.#piecesOf(input, abilities);
-    const found = pieces[input.piece];
-    const piece: Piece | undefined = found && {
-      id: pieceIdOf(input),
-      chat: input.chat,
-      text: found.text,
-      plain: found.plain,
-      attempt: input.attempt,
-      firstTriedAt: input.firstTriedAt,
-      ...(input.replyTo === undefined ? {} : { replyTo: input.replyTo }),
-    };
-    return { piece, pieces: pieces.length };
+  /** The piece of `input.piece`: text or a file; neither when there is no such piece. */
+  #find(
+    input: SendInput,
+    { abilities }: SendingAccount,
+  ): { pieces: number; text?: Pieces[number]; file?: FilePart } {
+    const texts = this.#piecesOf(input, abilities);
+    const { files = [], piece } = input;
+    const pieces = texts.length + files.length;
+    const file = files[piece - texts.length];
+    const notice = file && noticeFor(file, abilities);
+    if (notice === undefined) return { pieces, ...defined({ text: texts[piece], file }) };
+    return { pieces, ...defined({ text: piecesOf(notice, abilities)[0] }) };
+  }
+
+  async #sendFile(
+    { adapter }: SendingAccount,
+    input: SendInput,
+    { name, contentType, hash }: FilePart,
+    signal: AbortSignal,
+  ): Promise<SendOutcome> {
+    let contents: Uint8Array;
+    try {
+      ({ contents } = await (await this.#o.files).get(input.tenant, hash));
+    } catch (error) {
+      const { code, message, ...rest } = errorData(error);
+      const why = { ...rest, code, message: `the file ${name} cannot be read: ${message}` };
+      return { status: 'not_sent', error: why, ...(!ERRORS[code].retriable && { isFinal: true }) };
+    }
+    const file = { name, contentType, contents };
+    return adapter.sendFile!({ ...refOf(input), file }, signal);
   }
 
   #piecesOf(input: SendInput, { dialect, charactersMax }: Abilities): Pieces {
@@ -75,15 +107,15 @@ export class PieceSender {
 
   async reconcile(input: SendInput, signal: AbortSignal): Promise<SendOutcome> {
     const open = await this.#o.account(input);
-    const { piece } = this.#pieceOf(input, open);
-    if (!piece) return { status: 'sent' };
+    const { text, file } = this.#find(input, open);
+    if (!text && !file) return { status: 'sent' };
     const repeat = notKnown('the same piece is sent again, which the service recognizes');
     // An edit has the same effect however often it happens.
-    if (input.editOf !== undefined) return { ...repeat, status: 'not_sent' };
+    if (text && input.editOf !== undefined) return { ...repeat, status: 'not_sent' };
     const age = this.#o.clock.wallMs() - input.firstTriedAt;
     if (age < (open.abilities.idempotentSendMs ?? 0)) return { ...repeat, status: 'not_sent' };
     return (
-      (await open.adapter.reconcile?.(piece, signal)) ?? {
+      (await this.#found(open, input, text, signal)) ?? {
         status: 'unknown',
         ...(open.abilities.provesOutcomes
           ? notKnown('no status has arrived', PROOF_PAUSE_MS)
@@ -91,7 +123,44 @@ export class PieceSender {
       }
     );
   }
+
+  /** undefined: the adapter cannot find out. */
+  async #found(
+    { adapter, abilities }: SendingAccount,
+    input: SendInput,
+    piece: Pieces[number] | undefined,
+    signal: AbortSignal,
+  ): Promise<SendOutcome | undefined> {
+    if (!piece && !abilities.files?.reconcile) return undefined;
+    const { text, plain } = piece ?? { text: '', plain: '' };
+    return adapter.reconcile?.({ ...refOf(input), text, plain }, signal);
+  }
 }
+
+/** Why a file cannot be sent in this channel, for the person who waits for it. */
+function noticeFor({ name, bytes, contentType }: FilePart, abilities: Abilities) {
+  const { files } = abilities;
+  const shown = `\`${name.replaceAll('`', "'")}\` (${sizeOf(bytes)})`;
+  if (!files) return `The file ${shown} was not sent: no files can be sent here.`;
+  if (bytes > files.bytesMax)
+    return `The file ${shown} was not sent: at most ${sizeOf(files.bytesMax)} can be sent here.`;
+  if (files.accepts?.(contentType) === false)
+    return `The file ${shown} was not sent: files of its type (${contentType}) cannot be sent here.`;
+  return undefined;
+}
+
+const sizeOf = (bytes: number): string =>
+  bytes < 1024 * 1024
+    ? `${Math.ceil(bytes / 1024)} KiB`
+    : `${Math.round((bytes * 10) / 1024 / 1024) / 10} MiB`;
+
+const refOf = (input: SendInput): PieceRef => ({
+  id: pieceIdOf(input),
+  chat: input.chat,
+  attempt: input.attempt,
+  firstTriedAt: input.firstTriedAt,
+  ...defined({ replyTo: input.replyTo }),
+});
 
 /** Between two checks whether a status has arrived. */
 const PROOF_PAUSE_MS = 20_000;
@@ -102,7 +171,7 @@ const notKnown = (message: string, retryAfterMs?: number) => ({
 
 /** A preview that can no longer be edited is left, and the piece is sent as a message. */
 async function sendOrEdit(
-  { adapter }: OpenAccount,
+  { adapter }: SendingAccount,
   { editOf }: SendInput,
   piece: Piece,
   signal: AbortSignal,

@@ -14,6 +14,8 @@ import { piecesOf } from './text/pieces.ts';
 /** A preview begins with this much text, so that short answers are sent at once and complete. */
 const PREVIEW_CHARACTERS_MIN = 80;
 const EDIT_EVERY_MS = 1_000;
+/** On a line of its own, because the text may end with a fence. */
+const MARK = '\n…';
 
 export type PreviewsOptions = {
   readonly account: FindAccount;
@@ -72,10 +74,14 @@ export class Previews {
     return () => cancel();
   }
 
-  /** Edits the preview, with the newest text, until the run ends or the signal is aborted. */
+  /**
+   * Shows typing and edits the preview, with the newest text, until the run ends or the signal is
+   * aborted.
+   */
   async edit(input: EditInput, signal: AbortSignal): Promise<null> {
     const open = await this.#o.account(input);
     const live = new LiveText(await this.#o.bus(), input);
+    const stopTyping = this.#type(open, input, signal);
     let shown = '';
     try {
       while (!signal.aborted && !live.isOver) {
@@ -88,6 +94,7 @@ export class Previews {
       }
       return null;
     } finally {
+      stopTyping();
       live.close();
     }
   }
@@ -124,6 +131,12 @@ export class Previews {
 const showsPreviews = ({ abilities, adapter, of }: OpenAccount): boolean =>
   abilities.edit && adapter.edit !== undefined && of.settings.streaming === 'edit';
 
-/** The part of the answer that fits into one message. */
-const firstPiece = ({ abilities }: OpenAccount, markdown: string): string =>
-  piecesOf(markdown, { ...abilities, piecesMax: 1 })[0]?.markdown ?? '';
+/**
+ * The part of the answer that fits into one message, marked as unfinished: a kill while it is sent
+ * may leave it beside the reply.
+ */
+function firstPiece({ abilities }: OpenAccount, markdown: string): string {
+  const charactersMax = abilities.charactersMax - MARK.length;
+  const [piece] = piecesOf(markdown, { ...abilities, charactersMax, piecesMax: 1 });
+  return `${piece?.markdown ?? ''}${MARK}`;
+}

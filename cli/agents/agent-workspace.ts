@@ -19,8 +19,23 @@ import { printJson } from '../output.ts';
 
 export type AgentWorkspaceOptions = TenantOptions & { readonly agent?: string };
 
-/** Prints the folder. Creates it where troupe itself would, but not on a volume of a cluster. */
+/** Prints the folder. */
 export async function agentWorkspace(options: AgentWorkspaceOptions): Promise<number> {
+  const { agentId, folder } = await agentFolder(options);
+  if (options.json) printJson({ agentId, folder });
+  else process.stdout.write(`${folder}\n`);
+  return exitCodes.ok;
+}
+
+/**
+ * Creates the folder where troupe itself would, but not on a volume of a cluster.
+ *
+ * @throws TroupeError INVALID_ARGUMENT for an unknown agent; CONFLICT when its workspace is no
+ *   folder
+ */
+export async function agentFolder(
+  options: AgentWorkspaceOptions,
+): Promise<{ readonly agentId: string; readonly folder: string }> {
   const { config } = await loadForTenant(options);
   const agentId = options.agent ?? defaultAgent(config).id;
   const known = resolveAgents(config).map(({ id }) => id);
@@ -32,9 +47,7 @@ export async function agentWorkspace(options: AgentWorkspaceOptions): Promise<nu
   const folder = filesFolder(config, agent, isClustered(config));
   if (folder === undefined) throw notAFolder(agentId);
   if (!isClustered(config)) makeFolder(folder);
-  if (options.json) printJson({ agentId, folder });
-  else process.stdout.write(`${folder}\n`);
-  return exitCodes.ok;
+  return { agentId, folder };
 }
 
 export const isClustered = (config: Config): boolean => natsServers(config.nats).length > 0;

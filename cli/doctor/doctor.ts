@@ -30,6 +30,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
   const checks = await import('./doctor-checks.ts');
   const { artifactStore } = await import('./doctor-artifacts.ts');
   const { execPatterns } = await import('./doctor-exec.ts');
+  const { memorySearch } = await import('./doctor-memory.ts');
   const { plugins } = await import('./doctor-plugins.ts');
   const { talk } = await import('./doctor-talk.ts');
   yield checks.nodeVersion(process.versions.node);
@@ -45,6 +46,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     yield await checks.storedData(config);
     yield await checks.port(config);
     yield* await checks.models(config, process.env);
+    yield memorySearch(config, process.env);
     yield await checks.sandbox(config);
     yield* execPatterns(config);
     yield* talk(config);

@@ -6,6 +6,9 @@ import type { HookEvent, HookName } from '../../agent/hooks/hooks.ts';
 
 const call = { name: 'exec', callId: 'call-1', args: { command: 'ls' } };
 const sender = { id: '42', username: 'lan' };
+const files = [
+  { name: 'rows.csv', contentType: 'text/csv', bytes: 120, hash: '9f86d081'.repeat(8) },
+];
 const result = { result: 'README.md', isError: false };
 
 export const hookSamples: { readonly [Name in HookName]: HookEvent<Name> } = {
@@ -44,9 +47,10 @@ export const hookSamples: { readonly [Name in HookName]: HookEvent<Name> } = {
     sender: sender.id,
     images: [],
   },
-  message_sending: { text: 'There is one file.', channel: 'telegram', account: 'main' },
+  message_sending: { text: 'There is one file.', files, channel: 'telegram', account: 'main' },
   message_sent: {
     text: 'There is one file.',
+    files,
     channel: 'telegram',
     account: 'main',
     outcome: 'sent',

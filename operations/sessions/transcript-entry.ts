@@ -3,12 +3,15 @@
  * Unknown fields are kept, because later versions may add some.
  */
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
-import { IMAGES_MAX, ImagePartSchema } from '../../protocols/content.ts';
+import { FILES_MAX, IMAGES_MAX, ImagePartSchema } from '../../protocols/content.ts';
 
 const Text = Type.String();
 const Count = Type.Integer({ minimum: 0 });
 const Images = Type.Optional(Type.Array(ImagePartSchema, { maxItems: IMAGES_MAX }));
 const Calls = Type.Array(Type.Object({ id: Text, name: Text, args: Type.Unknown() }));
+const Files = Type.Array(Type.Object({ name: Text, contentType: Text, bytes: Count, hash: Text }), {
+  maxItems: FILES_MAX,
+});
 
 /** `prompt` is missing: a session builds its own. */
 const FIELDS: Readonly<Record<string, TProperties>> = {
@@ -19,6 +22,7 @@ const FIELDS: Readonly<Record<string, TProperties>> = {
     model: Text,
     stop: Text,
     calls: Type.Optional(Calls),
+    files: Type.Optional(Files),
     reasoning: Type.Optional(Text),
   },
   tool: {

@@ -24,6 +24,9 @@ export const openFileBlobs = async (path: string): Promise<Blobs> => {
   return new FileBlobs(path);
 };
 
+/** For a process beside the one that has opened the folder; it removes nothing. */
+export const fileBlobsBeside = (path: string): Blobs => new FileBlobs(path);
+
 class FileBlobs implements Blobs {
   readonly #path: string;
   /**

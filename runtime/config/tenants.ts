@@ -13,6 +13,7 @@ import type { Config } from './schema/schema.ts';
 export const tenantSections = [
   'agents',
   'models',
+  'memory',
   'tools',
   'messages',
   'budget',
@@ -41,12 +42,12 @@ export const tenantsWithOwn = (config: Config): readonly string[] =>
 export function tenantConfig(config: Config, tenant: string): Config {
   const own = tenantOf(config, tenant);
   if (own === undefined) return config;
-  const { agents, models, tools, messages, budget, hooks, skills, workspaces } = own;
+  const { agents, models, memory, tools, messages, budget, hooks, skills, workspaces } = own;
   const folder = join(config.home, 'tenants', tenant);
   const { runtime } = config;
   return {
     ...config,
-    ...defined({ agents, models, tools, messages, budget }),
+    ...defined({ agents, models, memory, tools, messages, budget }),
     ...(hooks && { hooks: { folder: join(folder, 'hooks'), ...hooks } }),
     ...(skills && { skills: { folder: join(folder, 'skills'), ...skills } }),
     ...(workspaces && {

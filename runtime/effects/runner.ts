@@ -50,7 +50,7 @@ export type EffectRunnerOptions = {
   /** absent: opening a workspace fails with UNAVAILABLE */
   readonly workspaces?: Workspaces | undefined;
   readonly alarm: (what: string) => void;
-  /** effects running at once; default 1,024 */
+  /** effects running at once; default 2,048 */
   readonly runningMax?: number;
   /** of one tenant, at least 1; beyond it they wait while others run; default no limit */
   readonly tenantRunningMax?: number | undefined;
@@ -81,7 +81,7 @@ export class EffectRunner {
   constructor(options: EffectRunnerOptions) {
     this.#o = options;
     this.#slots = new Slots({
-      max: options.runningMax ?? 1_024,
+      max: options.runningMax ?? 2_048,
       tenantMax: options.tenantRunningMax,
       weightOf: weightsOf(options.tenantWeights),
     });

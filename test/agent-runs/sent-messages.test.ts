@@ -16,8 +16,9 @@ const DEADLINE = { timeout: 60_000 };
 const HOOK = `export default {
   name: 'redact',
   hooks: {
-    message_sending: ({ text }) =>
-      text.includes('cancel me') ? { cancel: true } : { text: text.replaceAll('s3cret', '***') },
+    message_sending: ({ text, files = [] }) =>
+      text.includes('cancel me') || (text.includes('withhold') && files[0]?.name === 'rows.csv')
+        ? { cancel: true } : { text: text.replaceAll('s3cret', '***') },
   },
 };
 `;
@@ -184,4 +185,28 @@ it('hooks receive a message before clients do, and may change or cancel it', {
   expect(received(client, 'hooked')).toEqual(['It is ***.', '']);
   expect(await history(client, 'hooked')).toEqual(['It is ***.']);
   expect(JSON.stringify(server.requests.at(-1)?.body)).toContain('a hook cancelled the message');
+});
+
+it('a message with files names them, and hooks learn of them', {
+  ...DEADLINE,
+}, async () => {
+  const { server, client } = await open();
+  const call = (name: string, args: object): Plan => ({
+    kind: 'answer',
+    calls: [{ id: `call_${++calls}`, name, args }],
+  });
+  const files = ['out/rows.csv'];
+  server.script(
+    call('write', { path: files[0], content: 'a,b\n' }),
+    call('message', { text: 'The rows:', files }),
+    call('message', { text: 'withhold files', files }),
+    says('Done.'),
+  );
+  await send(client, 'files');
+  await endOf(client, 'files');
+  const all = ['The rows:\n\n(file rows.csv, 4 bytes)', 'Done.'];
+  expect(received(client, 'files')).toEqual(all);
+  expect(await history(client, 'files')).toEqual(all);
+  const last = server.requests.at(-1)!;
+  expect(JSON.stringify(last.body)).toContain('Not sent: a hook cancelled the message.');
 });

@@ -9,7 +9,7 @@ import { startOpenAiServer } from '../servers/openai-server.ts';
 import type { Plan } from '../servers/scripted-server.ts';
 import { reservePort } from '../servers/reserve-port.ts';
 import { startTelegramServer } from '../servers/telegram-server.ts';
-import { startProgram } from './program.ts';
+import { runProgram, startProgram } from './program.ts';
 
 /** A program with one Telegram bot whose agents use a scripted model. */
 async function withTelegram({ hook = '', streaming = 'edit' } = {}) {
@@ -34,12 +34,20 @@ async function withTelegram({ hook = '', streaming = 'edit' } = {}) {
   };
   write(home, '.troupe/troupe.json5', JSON.stringify(config));
   if (hook !== '') write(home, '.troupe/hooks/seen.mjs', hook);
-  startProgram(['start', '--json', '--port', String(await reservePort())], { home });
+  const port = ['--json', '--port', String(await reservePort())];
+  const start = () => startProgram(['start', ...port], { home });
+  let program = start();
   await eventually(() => {
     const polls = bot.requests.filter((method) => method === 'getUpdates').length;
     expect(polls).toBeGreaterThan(1);
   });
-  return { bot, model, home };
+  const restart = async () => {
+    program.child.kill('SIGKILL');
+    await program.ended;
+    program = start();
+  };
+  const run = async (...args: string[]) => (await runProgram([...args, ...port], { home })).stdout;
+  return { bot, model, home, restart, run };
 }
 
 test('a message of a tool is in the chat at once, in place of the preview; the reply follows it', async () => {
@@ -64,6 +72,20 @@ test('a message of a tool is in the chat at once, in place of the preview; the r
   // both began as a preview
   for (const { edits } of bot.shown(42)) expect(edits).toBeGreaterThan(0);
   expect(bot.requests.filter((method) => method === 'sendMessage')).toHaveLength(2);
+}, 60_000);
+
+test('the account types also after the preview, while the model is silent', async () => {
+  const { bot, model } = await withTelegram();
+  model.script({
+    kind: 'stall',
+    deltas: ['I read the report that you sent this morning. '.repeat(4)],
+  });
+  bot.receive({ text: 'what does it say?' });
+  await eventually(() => {
+    const { requests } = bot;
+    expect(requests).toContain('sendMessage');
+    expect(requests.lastIndexOf('sendChatAction')).toBeGreaterThan(requests.indexOf('sendMessage'));
+  });
 }, 60_000);
 
 test('what a subagent reports later reaches the chat that the session came from', async () => {
@@ -198,3 +220,45 @@ test('an image reaches the model, another file the workspace, and one that is to
   const film = { ...about('x', 90_000_000), file_name: 'film.mp4', mime_type: 'video/mp4' };
   expect(await asked({ document: film })).toMatch(/film\.mp4 was not received: .*limit/);
 }, 60_000);
+
+test('files that the agent sends follow its text, whole and once, also after kill -9 and a refusal', async () => {
+  const { bot, model, restart, run } = await withTelegram({ streaming: 'off' });
+  const table = Array.from({ length: 5_000 }, (_, n) => `${n},${n * n}`).join('\n');
+  const called = (name: string, args: object): Plan => ({
+    kind: 'answer',
+    calls: [{ id: `call-${name}`, name, args }],
+  });
+  const done: Plan = { kind: 'answer', deltas: ['Anything else?'] };
+  const shown = () => bot.shown(42).map(({ text, file }) => file?.contents.toString() ?? text);
+  model.script(
+    called('write', { path: 'out/squares.csv', content: table }),
+    called('message', { text: 'The squares:', files: ['out/squares.csv'] }),
+    done,
+  );
+  bot.receive({ text: 'squares, please' });
+  await eventually(() => expect(shown()).toEqual(['The squares:', table, 'Anything else?']));
+  expect(bot.shown(42)[1]?.file?.name).toBe('squares.csv');
+
+  // killed while the chat waits, as the service asked for
+  const attempts = () => bot.requests.filter((method) => method === 'sendDocument').length;
+  bot.fail('sendDocument', { kind: 'rateLimit', retryAfter: 6 });
+  model.script(called('message', { text: 'Again:', files: ['out/squares.csv'] }), done);
+  bot.receive({ text: 'once more' });
+  await eventually(() => expect(attempts()).toBe(2));
+  const chat = () => run('actors', 'show', 'default/chat/telegram:main:42');
+  await eventually(async () => expect(await chat()).toMatch(/"outbound":\s*"waiting"/));
+  await restart();
+  await eventually(() => expect(shown().slice(3)).toEqual(['Again:', table, 'Anything else?']));
+
+  // refused, then sent again by an operator
+  bot.fail('sendDocument', { kind: 'refuse', status: 403, description: 'Forbidden: blocked' });
+  model.script(called('message', { text: 'Third:', files: ['out/squares.csv'] }), done);
+  bot.receive({ text: 'and again' });
+  await eventually(() => expect(shown().slice(6)).toEqual(['Third:', 'Anything else?']));
+  const { dead_letters: letters } = JSON.parse(await run('dlq', 'list')) as {
+    dead_letters: { domain: string; position: number }[];
+  };
+  expect(letters).toMatchObject([{ domain: 'channels' }]);
+  await run('dlq', 'redrive', `channels/${letters[0]!.position}`, '--why', 'unblocked');
+  await eventually(() => expect(shown().slice(6)).toEqual(['Third:', 'Anything else?', table]));
+}, 90_000);

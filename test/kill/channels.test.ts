@@ -4,7 +4,8 @@
  * `TROUPE_KILL_CHATS` that of the chats of each of the eight accounts.
  */
 import { expect, test } from 'vitest';
-import { connectTo, randomOf } from './conversations.ts';
+import { connectTo } from './conversations.ts';
+import { randomOf } from '../random.ts';
 import { People } from './people.ts';
 import { describeWithNats, TestCluster, WORKERS } from './test-cluster.ts';
 import { TestProgram } from './test-program.ts';

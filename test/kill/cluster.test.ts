@@ -6,7 +6,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { account, connectTo, Conversations, OWN_RUNS, randomOf } from './conversations.ts';
+import { account, connectTo, Conversations, OWN_RUNS } from './conversations.ts';
+import { randomOf } from '../random.ts';
 import { describeWithNats, TestCluster, WORKERS } from './test-cluster.ts';
 
 const KILLS = Number(process.env['TROUPE_CLUSTER_KILLS'] ?? 8);

@@ -24,17 +24,6 @@ export type Sent = { readonly session: string; readonly runId: string; accepted:
 export const connectTo = (url: string): Promise<GatewayClient> =>
   connectOperator({ url, token: TOKEN, reconnect: false });
 
-/** Mulberry32: a small random number generator with the same sequence on every machine. */
-export function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 const sessionKeyOf = (n: number) => `agent:main:kill-${n}`;
 
 /** The messages of one test run. Their ids contain the seed, so no other run has them. */

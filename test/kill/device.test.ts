@@ -6,7 +6,7 @@
 import { expect, it } from 'vitest';
 import { scratchFolder } from '../runtime/config/folder.ts';
 import { BundledProgram, linesOf } from './bundled-program.ts';
-import { randomOf } from './conversations.ts';
+import { randomOf } from '../random.ts';
 
 const KILLS = 4;
 const SEED = Number(process.env['TROUPE_KILL_SEED'] ?? Math.floor(Math.random() * 2 ** 31));

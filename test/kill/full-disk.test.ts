@@ -6,7 +6,8 @@ import { expect, test } from 'vitest';
 import type { GatewayClient } from '../../client/gateway-client.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { emptyDisk, fillDisk, hasPrlimit } from '../runtime/log/disk-room.ts';
-import { account, Conversations, OWN_RUNS, randomOf } from './conversations.ts';
+import { account, Conversations, OWN_RUNS } from './conversations.ts';
+import { randomOf } from '../random.ts';
 import { TestProgram } from './test-program.ts';
 
 const SEED = Number(process.env['TROUPE_KILL_SEED'] ?? Math.floor(Math.random() * 2 ** 31));

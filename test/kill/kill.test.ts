@@ -6,7 +6,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { account, Conversations, OWN_RUNS, randomOf } from './conversations.ts';
+import { account, Conversations, OWN_RUNS } from './conversations.ts';
+import { randomOf } from '../random.ts';
 import { TestProgram } from './test-program.ts';
 
 const KILLS = Number(process.env['TROUPE_KILLS'] ?? 30);

@@ -17,6 +17,8 @@ export interface Messenger {
   readonly settings: object;
   /** one person each */
   readonly chats: readonly string[];
+  /** The service delivers the messages of a chat in order, also those that it repeats. */
+  readonly isOrdered: boolean;
   /** The service sends its requests to this gateway. */
   useGateway?(url: string): void;
   /** Resolves when what is written from now on arrives. */
@@ -61,6 +63,7 @@ const ofTelegram = (bot: TelegramBot, { account, people, apiUrl }: About): Messe
   account,
   settings: { token: bot.token, apiUrl },
   chats: people.map(String),
+  isOrdered: true,
   // a new account receives what is written from its first connection on
   connected: () =>
     eventually(() => isAtLeast(bot.requests.filter((one) => one === 'getUpdates').length, 2)),
@@ -86,6 +89,7 @@ function ofDiscord(bot: DiscordBot, { account, people, apiUrl }: About): Messeng
     account,
     settings: { token: bot.token, apiUrl },
     chats: [...channels.keys()],
+    isOrdered: true,
     connected: () => eventually(() => isAtLeast(bot.gateway.opened.length, 1)),
     write: (chat, content) => void bot.receive(channels.get(chat)!, { content }),
     texts: (chat) => bot.shown(chat).map(({ content }) => content),
@@ -108,11 +112,14 @@ function ofSlack(app: SlackApp, { account, people, apiUrl }: About): Messenger {
     ? {
         ...shared,
         settings: { botToken, appToken, apiUrl },
+        isOrdered: true,
         connected: () => eventually(() => isAtLeast(app.connections, 1)),
       }
     : {
         ...shared,
         settings: { botToken, signingSecret, apiUrl },
+        // each event is a request of its own
+        isOrdered: false,
         useGateway: (url) => void (app.requestUrl = hookOf(url, 'slack', account)),
       };
 }
@@ -126,6 +133,7 @@ function ofWhatsApp(number: WhatsAppNumber, { account, people, apiUrl }: About):
     account,
     settings: { accessToken, phoneNumberId, appSecret, verifyToken: 'a text of ours', apiUrl },
     chats: people.map((person) => `849${person}`),
+    isOrdered: true,
     useGateway: (url) => void (number.hookUrl = hookOf(url, 'whatsapp', account)),
     write: (chat, text) => void number.write(chat, text),
     texts: (chat) => number.sent.filter(({ to }) => to === chat).map(({ text }) => text),

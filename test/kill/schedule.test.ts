@@ -8,7 +8,8 @@ import { expect, test } from 'vitest';
 import { gatewayHttp } from '../../cli/client/gateway-http.ts';
 import type { ScheduleFire, ScheduleJob, ScheduleRow } from '../../protocols/schedule.ts';
 import { eventually } from '../runtime/eventually.ts';
-import { OWN_RUNS, randomOf } from './conversations.ts';
+import { OWN_RUNS } from './conversations.ts';
+import { randomOf } from '../random.ts';
 import { TOKEN } from './program.ts';
 import { TestProgram } from './test-program.ts';
 

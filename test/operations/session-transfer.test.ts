@@ -152,6 +152,10 @@ it('a deleted session is restored from its export', async () => {
 
 it.each([
   ['{"type":"user","runId":"r","at":1}', '/text'],
+  [
+    '{"type":"assistant","runId":"r","at":1,"text":"","model":"m","stop":"message","files":5}',
+    '/files',
+  ],
   ['{"type":"note"}', '/type must be one of user'],
   ['{"type":"user"', 'not JSON'],
   ['', 'not JSON'],

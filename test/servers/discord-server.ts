@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { DiscordGateway } from './discord-gateway.ts';
+import { formOf, type SentFile, sentFileOf } from './forms.ts';
 
 /** What happens to the next request of a route. `after`: the request has taken effect. */
 export type DiscordFault =
@@ -18,7 +19,12 @@ export type DiscordFault =
   | { readonly kind: 'silent' };
 
 type Fields = Readonly<Record<string, unknown>>;
-type Message = Fields & { readonly id: string; readonly channel_id: string; content: string };
+type Message = Fields & {
+  readonly id: string;
+  readonly channel_id: string;
+  content: string;
+  readonly file?: SentFile;
+};
 type Channel = {
   readonly id: string;
   readonly type: number;
@@ -35,6 +41,7 @@ type Request = {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly body: Fields;
+  readonly file?: SentFile;
 };
 
 const DM = 1;
@@ -187,7 +194,7 @@ export class DiscordBot {
     if (!channel) return refused(404, 10_003, 'Unknown Channel');
     if (rest === '') return { status: 200, body: shownChannel(channel) };
     if (rest === '/typing') return { status: 204 };
-    if (rest === '/messages' && method === 'POST') return this.#post(channel, request.body);
+    if (rest === '/messages' && method === 'POST') return this.#post(channel, request);
     if (rest === '/messages') return { status: 200, body: this.#history(channel, request.query) };
     return this.#patch(channel, rest.replace('/messages/', ''), request.body);
   }
@@ -197,13 +204,13 @@ export class DiscordBot {
     return { url: this.gateway.url, shards: 1, session_start_limit: limit };
   }
 
-  #post(channel: Channel, body: Fields): Answer {
-    const { content, nonce, enforce_nonce: isOnce, message_reference } = body;
-    const problem = contentProblem(content);
+  #post(channel: Channel, { body, file }: Request): Answer {
+    const { content = '', nonce, enforce_nonce: isOnce, message_reference } = body;
+    const problem = file ? undefined : contentProblem(content);
     if (problem) return problem;
     const same = isOnce && this.shown(channel.id).find((one) => one['nonce'] === nonce);
     if (same) return { status: 200, body: same };
-    const fields = { author: this.user, content, nonce, message_reference };
+    const fields = { author: this.user, content, nonce, message_reference, ...(file && { file }) };
     const message = this.#add(channel, fields);
     this.dispatchMessage(message);
     return { status: 200, body: message };
@@ -302,13 +309,11 @@ async function serve(
   const url = new URL(incoming.url ?? '/', 'http://server');
   const file = bots.map(({ files }) => files.get(url.pathname)).find((one) => one !== undefined);
   if (file) return void response.end(file);
-  let text = '';
-  for await (const chunk of incoming) text += String(chunk);
   const request: Request = {
     method: incoming.method ?? 'GET',
     path: url.pathname.replace('/api/v10', ''),
     query: url.searchParams,
-    body: text === '' ? {} : (JSON.parse(text) as Fields),
+    ...(await contentOf(incoming)),
   };
   const bot = bots.find(({ token }) => incoming.headers.authorization === `Bot ${token}`);
   if (!bot || bot.isRevoked) return respond(response, refused(401, 0, '401: Unauthorized'));
@@ -317,6 +322,20 @@ async function serve(
   const answer = bot.answer(request);
   if (fault) return fail(fault, response);
   respond(response, answer);
+}
+
+async function contentOf(incoming: IncomingMessage): Promise<Pick<Request, 'body' | 'file'>> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  const body = Buffer.concat(chunks);
+  const { 'content-type': type = '' } = incoming.headers;
+  if (!type.startsWith('multipart/form-data'))
+    return { body: body.length === 0 ? {} : (JSON.parse(body.toString()) as Fields) };
+  const form = await formOf(type, body);
+  return {
+    body: JSON.parse((form.get('payload_json') ?? '{}') as string) as Fields,
+    file: await sentFileOf(form.get('files[0]') as File),
+  };
 }
 
 const isBefore = (fault: DiscordFault): boolean =>

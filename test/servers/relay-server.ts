@@ -4,7 +4,12 @@ import { type Answer, type FaultyServer, openFaultyServer, type Received } from 
 
 const LONGEST_POLL_MS = 20_000;
 
-type Posted = { readonly id: string; readonly chat: ChatRef; readonly text: string };
+type Posted = {
+  readonly id: string;
+  readonly chat: ChatRef;
+  readonly text: string;
+  readonly file?: { readonly name: string; readonly data: string };
+};
 
 /** One account: its messages, and what it has posted. */
 export class RelayAccount {

@@ -5,6 +5,7 @@
  */
 import { createHmac, randomUUID } from 'node:crypto';
 import type { WebSocket } from 'ws';
+import type { SentFile } from './forms.ts';
 
 export type Posted = {
   readonly ts: string;
@@ -13,6 +14,7 @@ export type Posted = {
   readonly user: string;
   text: string;
   readonly metadata?: unknown;
+  readonly files?: readonly (SentFile & { readonly id: string })[];
 };
 export type SlackEvent = { readonly type: string } & Readonly<Record<string, unknown>>;
 type Delivery = {
@@ -42,6 +44,8 @@ export class SlackApp {
   /** what people and the app have posted */
   readonly posted: Posted[] = [];
   readonly files = new Map<string, Buffer>();
+  /** by id: files that are uploaded and not posted yet; without contents before the upload */
+  readonly uploads = new Map<string, Partial<SentFile>>();
   readonly sockets = new Set<WebSocket>();
   /** most sockets that were open at once */
   socketsSeen = 0;
@@ -49,7 +53,7 @@ export class SlackApp {
   connections = 0;
   /** ids of acknowledged events, in the order of their acknowledgements */
   readonly acknowledged: string[] = [];
-  scopes = 'chat:write,im:history,channels:history,files:read,metadata.message:read';
+  scopes = 'chat:write,im:history,channels:history,files:read,files:write,metadata.message:read';
   isRevoked = false;
   /** connections get no `hello` */
   isMute = false;
@@ -97,6 +101,20 @@ export class SlackApp {
     };
     this.posted.push(message);
     return message;
+  }
+
+  /** The message of an uploaded file, which has no metadata. Slack does not answer its `ts`. */
+  share(channel: string, id: string, title: string, thread_ts?: string): void {
+    const { contents = Buffer.alloc(0) } = this.uploads.get(id) ?? {};
+    this.uploads.delete(id);
+    this.posted.push({
+      ts: nextTs(),
+      channel,
+      user: this.user,
+      text: '',
+      files: [{ id, name: title, contents }],
+      ...(thread_ts === undefined ? {} : { thread_ts }),
+    });
   }
 
   /** What is shown in a channel or thread, of the app. */

@@ -43,6 +43,8 @@ export async function openSlackServer(): Promise<SlackServer> {
     const method = request.url.pathname.replace(/^\/api\//, '');
     const file = /^\/files\/(\w+)$/.exec(request.url.pathname)?.[1];
     if (file !== undefined) return downloadOf(app, file);
+    const upload = /^\/upload\/(\w+)$/.exec(request.url.pathname)?.[1];
+    if (upload !== undefined) return uploadOf(apps, upload, request.body);
     if (app === undefined) return json(200, { ok: false, error: 'invalid_auth' });
     if (app.isRevoked) return json(200, { ok: false, error: 'token_revoked' });
     return METHODS[method]?.({ app, fields, token, origin: server.url, tickets }) ?? unknown;
@@ -114,6 +116,21 @@ const METHODS: Readonly<Record<string, (call: Call) => Answer>> = {
     const thread = call.fields.get('ts');
     return historyOf(call, (one) => one.ts === thread || one.thread_ts === thread);
   },
+  'files.getUploadURLExternal': ({ app, fields, origin }) => {
+    if (!app.scopes.includes('files:write'))
+      return failure('missing_scope', { needed: 'files:write' });
+    const file_id = `F${randomUUID().replaceAll('-', '').toUpperCase()}`;
+    app.uploads.set(file_id, { name: fields.get('filename') ?? '' });
+    return json(200, { ok: true, upload_url: `${origin}/upload/${file_id}`, file_id });
+  },
+  'files.completeUploadExternal': ({ app, fields }) => {
+    const [{ id, title } = { id: '', title: '' }] = JSON.parse(fields.get('files') ?? '[]');
+    const channel = fields.get('channel_id') ?? '';
+    if (app.uploads.get(id)?.contents === undefined) return failure('file_not_found');
+    if (!app.channels.has(channel)) return failure('channel_not_found');
+    app.share(channel, id, title, fields.get('thread_ts') ?? undefined);
+    return json(200, { ok: true, files: [{ id, title }] });
+  },
   'files.info': ({ app, fields, origin }) => {
     const id = fields.get('file') ?? '';
     if (!app.files.has(id)) return failure('file_not_found');
@@ -138,6 +155,14 @@ function historyOf({ app, fields }: Call, isPart: (message: Posted) => boolean):
   const messages = all.slice(start, start + limit);
   const has_more = next_cursor !== '';
   return json(200, { ok: true, messages, has_more, response_metadata: { next_cursor } });
+}
+
+/** The URL is secret; no token is needed. */
+function uploadOf(apps: readonly SlackApp[], id: string, contents: Buffer): Answer {
+  const app = apps.find(({ uploads }) => uploads.has(id));
+  if (app === undefined) return { status: 404 };
+  app.uploads.set(id, { ...app.uploads.get(id), contents });
+  return { status: 200, body: `OK - ${contents.length}` };
 }
 
 /** Without a right, Slack shows the page for the login. */

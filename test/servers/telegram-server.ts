@@ -6,6 +6,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Update } from 'grammy/types';
+import type { SentFile } from './forms.ts';
+import { type Parameters, readRequest, type Uploads } from './telegram-request.ts';
 
 /** What happens to the next request of a method. `after`: the request has taken effect. */
 export type TelegramFault =
@@ -16,9 +18,14 @@ export type TelegramFault =
   /** accepted, never answered */
   | { readonly kind: 'silent' };
 
-type Parameters = Readonly<Record<string, string | number | undefined>>;
 type Answer = { readonly status?: number } & Readonly<Record<string, unknown>>;
-type Shown = { readonly id: string; text: string; readonly thread?: string; edits: number };
+type Shown = {
+  readonly id: string;
+  text: string;
+  readonly thread?: string;
+  readonly file?: SentFile & { readonly kind: 'photo' | 'document' };
+  edits: number;
+};
 type Webhook = {
   readonly url: string;
   readonly secret: string;
@@ -121,8 +128,11 @@ export class TelegramBot {
   }
 
   /** The answer to a method; undefined: no such method. */
-  answer(method: string, parameters: Parameters): Answer | Promise<Answer> | undefined {
-    this.requests.push(method);
+  answer(
+    method: string,
+    parameters: Parameters,
+    uploads: Uploads = {},
+  ): Answer | Promise<Answer> | undefined {
     const methods: Readonly<Record<string, () => Answer | Promise<Answer>>> = {
       getMe: () => ok({ id: this.id, is_bot: true, first_name: 'Bot', username: this.username }),
       getUpdates: () => this.#getUpdates(parameters),
@@ -131,6 +141,8 @@ export class TelegramBot {
       getWebhookInfo: () =>
         ok({ url: this.#webhook?.url ?? '', pending_update_count: this.#updates.length }),
       sendMessage: () => this.#sendMessage(parameters),
+      sendPhoto: () => this.#sendFile('photo', parameters, uploads),
+      sendDocument: () => this.#sendFile('document', parameters, uploads),
       editMessageText: () => this.#editMessageText(parameters),
       setMyCommands: () => ((this.commands = parameters['commands']), ok(true)),
       sendChatAction: () => (this.actions.push(parameters), ok(true)),
@@ -215,16 +227,32 @@ export class TelegramBot {
     this.#webhook = undefined;
   }
 
-  #sendMessage({ chat_id, text, parse_mode, message_thread_id: topic }: Parameters): Answer {
+  #sendMessage(parameters: Parameters): Answer {
+    const { text, parse_mode } = parameters;
     const problem = textProblem(String(text), parse_mode);
-    if (problem) return problem;
+    return problem ?? this.#show(parameters, { text: String(text) });
+  }
+
+  /** Photos whose name begins with `wide` have dimensions that Telegram refuses. */
+  #sendFile(kind: 'photo' | 'document', parameters: Parameters, uploads: Uploads): Answer {
+    const file = uploads[kind];
+    if (!file) return refused(400, `Bad Request: there is no ${kind} in the request`);
+    if (kind === 'photo' && file.name.startsWith('wide'))
+      return refused(400, 'Bad Request: PHOTO_INVALID_DIMENSIONS');
+    return this.#show(parameters, { text: '', file: { kind, ...file } });
+  }
+
+  #show(
+    { chat_id, message_thread_id: topic }: Parameters,
+    content: Pick<Shown, 'text' | 'file'>,
+  ): Answer {
     const id = this.#nextMessage++;
     const chat = String(chat_id);
     const thread = topic === undefined ? {} : { thread: String(topic) };
     const list = this.#shown.get(chat) ?? [];
-    list.push({ id: String(id), text: String(text), edits: 0, ...thread });
+    list.push({ id: String(id), edits: 0, ...content, ...thread });
     this.#shown.set(chat, list);
-    return ok({ message_id: id, date: 1_700_000_000, chat: { id: Number(chat) }, text });
+    return ok({ message_id: id, date: 1_700_000_000, chat: { id: Number(chat) }, ...content });
   }
 
   #editMessageText({ chat_id, message_id, text, parse_mode }: Parameters): Answer {
@@ -320,10 +348,11 @@ async function serve(
   if (!bot) return respond(response, refused(404, 'Not Found'));
   if (bot.isRevoked) return respond(response, refused(401, 'Unauthorized'));
   if (isFile) return void response.end(bot.file(rest.replace('files/', '')) ?? '');
-  const parameters = await parametersOf(incoming, url);
+  const { parameters, uploads } = await readRequest(incoming, url);
+  bot.requests.push(rest);
   const fault = bot.faultOf(rest);
   if (fault && isBefore(fault)) return fail(fault, response);
-  const answer = await bot.answer(rest, parameters);
+  const answer = await bot.answer(rest, parameters, uploads);
   if (fault) return fail(fault, response);
   respond(response, answer ?? refused(404, 'Not Found'));
 }
@@ -352,13 +381,4 @@ function fail(fault: TelegramFault, response: ServerResponse): void {
 
 function respond(response: ServerResponse, { status = 200, ...body }: Answer): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-}
-
-async function parametersOf(incoming: IncomingMessage, url: URL): Promise<Parameters> {
-  let text = '';
-  for await (const chunk of incoming) text += String(chunk);
-  return {
-    ...Object.fromEntries(url.searchParams),
-    ...(text === '' ? {} : (JSON.parse(text) as Parameters)),
-  };
 }

@@ -18,6 +18,7 @@ export type WebhookServer = FaultyServer & {
 };
 type Body = {
   readonly text: string;
+  readonly file?: { readonly name: string; readonly content: string };
   readonly chat: { readonly id: string; readonly thread?: string };
 };
 const REPEAT_MS = 20;

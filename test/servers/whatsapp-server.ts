@@ -1,6 +1,6 @@
 /**
- * A local WhatsApp Cloud API: sends of text, reads with typing, files, and webhook posts that are
- * signed with the app's secret and repeated until they are answered with 200.
+ * A local WhatsApp Cloud API: sends of text and files, reads with typing, files, and webhook posts
+ * that are signed with the app's secret and repeated until they are answered with 200.
  */
 import { createHmac, randomUUID } from 'node:crypto';
 import {
@@ -10,6 +10,7 @@ import {
   openFaultyServer,
   type Received,
 } from './http-faults.ts';
+import { formOf, type SentFile, sentFileOf } from './forms.ts';
 
 export type Sent = {
   readonly id: string;
@@ -17,6 +18,7 @@ export type Sent = {
   readonly text: string;
   readonly replyTo?: string;
   readonly data?: string;
+  readonly file?: SentFile & { readonly kind: string };
 };
 
 let numbers = 0;
@@ -30,6 +32,8 @@ export class WhatsAppNumber {
   readonly sent: Sent[] = [];
   readonly typing: string[] = [];
   readonly files = new Map<string, Buffer>();
+  /** by id */
+  readonly uploads = new Map<string, SentFile>();
   isRevoked = false;
   /** whether posts name the status of each sent message */
   hasStatuses = false;
@@ -132,11 +136,17 @@ const failure = (status: number, code: number, message: string): Answer =>
 export const failureBody = (code: number, message: string): string =>
   failure(400, code, message).body as string;
 
-function serve(number: WhatsAppNumber, { method, url, body }: Received, origin: string): Answer {
+async function serve(
+  number: WhatsAppNumber,
+  { method, url, header, body }: Received,
+  origin: string,
+): Promise<Answer> {
   const path = url.pathname.replace(/^\/v\d+\.\d+\//, '');
   const file = number.files.get(path.replace(/^\/?files\//, ''));
   if (method === 'POST' && path === `${number.phoneNumberId}/messages`)
     return accept(number, JSON.parse(body.toString()));
+  if (method === 'POST' && path === `${number.phoneNumberId}/media`)
+    return upload(number, await formOf(header('content-type') ?? '', body));
   if (path === number.phoneNumberId)
     return json(200, { id: path, display_phone_number: number.display, verified_name: 'Shop' });
   if (file === undefined) return failure(400, 100, 'Object does not exist');
@@ -145,16 +155,41 @@ function serve(number: WhatsAppNumber, { method, url, body }: Received, origin: 
   return json(200, { url: address, mime_type: 'x/y', file_size: file.length, id: path });
 }
 
+type Media = { readonly id: string; readonly filename?: string };
 type Message = {
   readonly type?: string;
   readonly to?: string;
   readonly recipient?: string;
   readonly text?: { readonly body: string };
+  readonly document?: Media;
+  readonly image?: Media;
+  readonly audio?: Media;
+  readonly video?: Media;
   readonly context?: { readonly message_id: string };
   readonly biz_opaque_callback_data?: string;
   readonly status?: string;
   readonly message_id?: string;
 };
+
+const TYPES = /^(?:text\/plain|application\/pdf|image\/(?:jpeg|png)|audio\/mpeg|video\/mp4)$/;
+
+async function upload(number: WhatsAppNumber, form: FormData): Promise<Answer> {
+  const file = form.get('file');
+  if (!(file instanceof File) || !TYPES.test(file.type) || form.get('type') !== file.type)
+    return failure(400, 100, 'Param file must be a file with one of the following types: …');
+  const id = randomUUID();
+  number.uploads.set(id, await sentFileOf(file));
+  return json(200, { id });
+}
+
+function fileOf(number: WhatsAppNumber, message: Message): Sent['file'] | Answer | undefined {
+  const { type: kind = 'text' } = message;
+  if (kind === 'text') return undefined;
+  const media = message[kind as 'document'];
+  const file = number.uploads.get(media?.id ?? '');
+  if (!file) return failure(400, 131009, 'Parameter value is not valid');
+  return { kind, name: media?.filename ?? file.name, contents: file.contents };
+}
 
 function accept(number: WhatsAppNumber, message: Message): Answer {
   if (message.status === 'read') {
@@ -164,10 +199,13 @@ function accept(number: WhatsAppNumber, message: Message): Answer {
   const to = message.to ?? message.recipient ?? '';
   const text = message.text?.body ?? '';
   if (text.length > 4_096) return failure(400, 100, 'Param text[body] must be at most 4096');
+  const file = fileOf(number, message);
+  if (file && 'status' in file) return file;
   const sent: Sent = {
     id: `wamid.${randomUUID()}`,
     to,
     text,
+    ...(file && { file }),
     ...(message.context && { replyTo: message.context.message_id }),
     ...(message.biz_opaque_callback_data && { data: message.biz_opaque_callback_data }),
   };

@@ -20,16 +20,20 @@ const VIEWS = {
   devices: /No devices/,
   usage: /Tokens today/,
   agents: /offline\/troupe-offline/,
+  memory: /memory\/2026-01-05\.md/,
   'audit&find=schedules.set': /schedules\.set/,
   cluster: /Actors in memory/,
   settings: /Effective configuration/,
 } as const;
 
-/** A schedule, a run that ended, and one that waits for an approval. */
+/** A schedule, notes, a run that ended, and one that waits for an approval. */
 const seed = async (page: Page) => {
   await page.getByRole('textbox', { name: 'Message' }).waitFor();
   await say(page, 'Hello, who are you?');
   await page.locator('.message.agent[aria-busy=false]').waitFor();
+  const content = `# Home\n\n${'Nothing of note.\n'.repeat(30)}\n# Pets\n\nThe cat is called Mochi.\n`;
+  await say(page, `call write ${JSON.stringify({ path: 'memory/2026-01-05.md', content })}`);
+  await page.locator('.message.agent[aria-busy=false]').nth(1).waitFor();
   await say(page, 'call exec {"command": "rm -r build"}');
   await page.locator('.approval').waitFor();
   await page.getByRole('link', { name: 'Schedules' }).click();
@@ -63,6 +67,32 @@ test('every view is legible, without accessibility errors, in both schemes, wide
     await page.context().close();
   }
 }, 240_000);
+
+test('notes are listed, found, and opened at their lines', async () => {
+  const program = await startRealProgram();
+  const { page, errors } = await openView(browser(), program, '');
+  await seed(page);
+  await page.getByRole('link', { name: 'Memory' }).click();
+  await page.getByRole('button', { name: 'memory/2026-01-05.md' }).waitFor();
+  await page.getByRole('searchbox').fill('what is the cats name');
+  await page.keyboard.press('Enter');
+  await page.getByText('1 note, 2 chunks, by words').waitFor();
+  await keepScreenshot(page, 'memory-found');
+  await page.getByRole('button', { name: /^memory\/2026-01-05\.md#L3\d-L3\d$/ }).click();
+  const marked = page.locator('.pane mark');
+  await expect.poll(() => marked.textContent(), soon).toContain('The cat is called Mochi.');
+  expect(await marked.isVisible()).toBe(true);
+  await keepScreenshot(page, 'memory-note');
+  const address = page.url();
+  await page.keyboard.press('Escape');
+  await expect.poll(() => page.locator('.pane').count(), soon).toBe(0);
+  await page.goto(address);
+  await expect.poll(() => marked.textContent(), soon).toContain('Mochi');
+  await page.getByRole('searchbox').fill('xylophone');
+  await page.keyboard.press('Enter');
+  await page.getByText('No note was found.').waitFor();
+  expect(errors).toEqual([]);
+}, 120_000);
 
 test('a list filters, sorts and opens by the address, and by the keyboard', async () => {
   const program = await startRealProgram();

@@ -11,6 +11,7 @@ import { channels } from './views/channels.tsx';
 import { Cluster } from './views/cluster.tsx';
 import { deadLetters } from './views/dead-letters.tsx';
 import { Devices } from './views/devices.tsx';
+import { Memory } from './views/memory.tsx';
 import { Runs } from './views/runs.tsx';
 import { schedules } from './views/schedules.tsx';
 import { Settings } from './views/settings.tsx';
@@ -52,6 +53,8 @@ export const Views = (props: ViewProps) => {
       return <Devices {...props} />;
     case 'usage':
       return <Usage {...props} />;
+    case 'memory':
+      return <Memory {...props} />;
     case 'cluster':
       return <Cluster {...props} />;
     case 'settings':

@@ -18,6 +18,7 @@ export const strings = {
     channels: 'Channels',
     devices: 'Devices',
     usage: 'Usage',
+    memory: 'Memory',
     agents: 'Agents',
     audit: 'Audit',
     cluster: 'Cluster',

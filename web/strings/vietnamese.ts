@@ -17,6 +17,7 @@ export const strings: Strings = {
     channels: 'Kênh nhắn tin',
     devices: 'Thiết bị',
     usage: 'Sử dụng',
+    memory: 'Bộ nhớ',
     agents: 'Trợ lý',
     audit: 'Kiểm toán',
     cluster: 'Cụm máy',

@@ -14,15 +14,11 @@ export const report: EffectDefinition<ReportInput, null> = {
   class: 'repeatable',
   timeoutMs: TIMEOUT_MS,
   async run(input, context) {
-    const { tenant, channel, account, text, outcome, error, runId, sessionKey = '' } = input;
+    const { tenant, runId, sessionKey = '', ...sent } = input;
     const { hooks } = servicesOf(context);
     const parts = parseSessionKey(sessionKey);
     const agentId = 'agentId' in parts ? parts.agentId : '';
-    await hooks.run(
-      'message_sent',
-      { text, channel, account, outcome, ...defined({ error }) },
-      { tenant, agentId, sessionKey, ...defined({ runId }) },
-    );
+    await hooks.run('message_sent', sent, { tenant, agentId, sessionKey, ...defined({ runId }) });
     return null;
   },
 };

@@ -14,13 +14,14 @@ import {
   DELIVERY_CHARACTERS_MAX,
   type DeliveryTarget,
 } from '../../../protocols/channel.ts';
+import type { FilePart } from '../../../protocols/content.ts';
 import type { RunEnded } from '../../../protocols/session.ts';
 import type { Tell } from '../../../protocols/statechart.ts';
 import { below } from '../subagents/budget-ledger.ts';
 import { openOf } from '../subagents/children.ts';
 import { defined, runOf, type RunEventBody } from '../action-result.ts';
 import { firstOf } from '../../kit/text.ts';
-import { NO_USAGE } from '../../kit/usage.ts';
+import { NO_USAGE } from '../../../protocols/models/model-usage.ts';
 import * as rows from '../rows.ts';
 import { grantorOf } from '../subagents/subagent-limits.ts';
 import type { Joined, SessionContext } from '../types.ts';
@@ -113,21 +114,25 @@ function delivery(context: SessionContext): Tell[] {
   return [{ to: actor, event }];
 }
 
+type SaidMessage = {
+  readonly of: string;
+  readonly text: string;
+  readonly files?: readonly FilePart[];
+};
+
 /** Messages that tools of the run send into this conversation, for the chats that wait for it. */
-export function sentMessages(
-  context: SessionContext,
-  messages: readonly { readonly of: string; readonly text: string }[],
-): Tell[] {
+export function sentMessages(context: SessionContext, messages: readonly SaidMessage[]): Tell[] {
   const { runId, notify, joined } = runOf(context);
   const waiting = [notify, ...joined.map((one) => one.notify)];
   const own = ownChat(context);
   const chats = new Set(
     [...waiting, own?.actor].filter((one): one is Address => one !== undefined && isChat(one)),
   );
-  return messages.flatMap(({ of: id, text }) =>
+  return messages.flatMap(({ of: id, text, files }) =>
     [...chats].map((to): Tell => {
       const chat = to === own?.actor ? own.chat : undefined;
-      const event: ChatDeliver = { type: 'chat.deliver', id, runId, text, ...defined({ chat }) };
+      const more = defined({ files, chat });
+      const event: ChatDeliver = { type: 'chat.deliver', id, runId, text, ...more };
       return { to, event };
     }),
   );

@@ -9,6 +9,7 @@
 import { address } from '../../../protocols/address.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
 import { type EffectContext, type EffectDefinition, LruMap } from '../../../runtime/index.ts';
+import { MAIN_MEMORY } from '../../../memory/index.ts';
 import { chosenFor } from '../../../agent/models/chosen.ts';
 import type { HookAbout, Hooks } from '../../../agent/hooks/hooks.ts';
 import { confinementOf, offeredTools } from '../../../agent/policy/plan.ts';
@@ -78,7 +79,7 @@ export async function promptFor(
   const services = servicesOf(context);
   const { hooks } = services;
   const looked = await filesOf(services).look(input.tenant, input.agentId, context);
-  const found = input.isSubagent ? partsOfSubagent(looked) : looked;
+  const found = seenBy(input, looked);
   const facts = factsOf(input, services, context.now());
   if (!hooks.has('agent:bootstrap')) return remembered(facts, found);
   return composePrompt(facts, await bootstrapped(found, hooks, about));
@@ -111,22 +112,36 @@ function agentOf(sessionKey: string): string {
 
 const SUBAGENT_FILES: ReadonlySet<string> = new Set(['AGENTS.md', 'TOOLS.md']);
 const ofSubagents = new WeakMap<AgentParts, AgentParts>();
+const ofOthers = new WeakMap<AgentParts, AgentParts>();
 
 /**
- * The files that a subagent sees: no persona, no memory, and no skill in a workspace that it may
- * not read. Returns the same object for the same files.
+ * The files that a session sees. Of a subagent: no persona, no memory, and no skill in a workspace
+ * that it may not read. Only the main session sees MEMORY.md. Returns the same object for the same
+ * files.
  */
-function partsOfSubagent(parts: AgentParts): AgentParts {
-  let own = ofSubagents.get(parts);
-  if (!own) {
-    own = {
-      ...parts,
-      files: parts.files.filter(({ name }) => SUBAGENT_FILES.has(name)),
-      skills: parts.skills.filter(({ path }) => path.startsWith(`${SHARED_SKILLS_PATH}/`)),
-    };
-    ofSubagents.set(parts, own);
-  }
-  return own;
+function seenBy(
+  { isSubagent, sessionKey }: Pick<AssembleInput, 'isSubagent' | 'sessionKey'>,
+  parts: AgentParts,
+): AgentParts {
+  if (isSubagent)
+    return remade(parts, ofSubagents, ({ files, skills }) => ({
+      files: files.filter(({ name }) => SUBAGENT_FILES.has(name)),
+      skills: skills.filter(({ path }) => path.startsWith(`${SHARED_SKILLS_PATH}/`)),
+    }));
+  if (parseSessionKey(sessionKey).type === 'main') return parts;
+  return remade(parts, ofOthers, ({ files }) => ({
+    files: files.filter(({ name }) => name !== MAIN_MEMORY),
+  }));
+}
+
+function remade(
+  parts: AgentParts,
+  known: WeakMap<AgentParts, AgentParts>,
+  change: (parts: AgentParts) => Partial<AgentParts>,
+): AgentParts {
+  const made = known.get(parts) ?? { ...parts, ...change(parts) };
+  known.set(parts, made);
+  return made;
 }
 
 /** Hooks receive the readable files; files that they removed are reported as such. */

@@ -1,31 +1,25 @@
 /** Outgoing text: hooks change a text before users see it, and are notified when it was sent. */
-import type { AccountRef } from '../../../protocols/channel.ts';
-import type { HookAbout, Hooks } from '../../../agent/hooks/hooks.ts';
+import type { HookAbout, Hooks, SentContent } from '../../../agent/hooks/hooks.ts';
 
 /**
  * The text as the hooks leave it; '' when one cancels it. A chat reports later what was sent.
- * @param chat the account of the messenger that the text goes to
+ * @param message with the account of the messenger that it goes to, if it goes to one
  * @throws TroupeError FORBIDDEN when a hook failed that must see it
  */
 export async function outgoing(
-  text: string,
+  message: SentContent,
   hooks: Hooks,
   about: HookAbout,
-  chat?: AccountRef,
 ): Promise<string> {
-  const left = await checked({ text, ...chat }, hooks, about);
-  if (left !== '' && chat === undefined && hooks.has('message_sent'))
-    await hooks.run('message_sent', { text: left }, about);
-  return left;
+  const text = await checked(message, hooks, about);
+  if (text !== '' && message.channel === undefined && hooks.has('message_sent'))
+    await hooks.run('message_sent', { ...message, text }, about);
+  return text;
 }
 
-async function checked(
-  event: { text: string } & Partial<AccountRef>,
-  hooks: Hooks,
-  about: HookAbout,
-): Promise<string> {
-  const { text } = event;
+async function checked(message: SentContent, hooks: Hooks, about: HookAbout): Promise<string> {
+  const { text } = message;
   if (text === '' || !hooks.has('message_sending')) return text;
-  const changed = await hooks.run('message_sending', event, about);
+  const changed = await hooks.run('message_sending', message, about);
   return changed?.cancel ? '' : (changed?.text ?? text);
 }

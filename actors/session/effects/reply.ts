@@ -21,7 +21,7 @@ export const reply: EffectDefinition<ReplyInput, ReplyOutput> = {
     const { tenant, agentId, sessionKey, runId } = input;
     const about: HookAbout = { tenant, agentId, sessionKey, runId };
     if (hooks.has('agent_end')) await tellEnd(input, hooks, about, context);
-    return { text: await outgoing(input.text, hooks, about, input.chat) };
+    return { text: await outgoing({ text: input.text, ...input.chat }, hooks, about) };
   },
 };
 

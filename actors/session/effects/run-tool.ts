@@ -61,7 +61,7 @@ async function runTool(
     context,
   );
   update(masked.end());
-  const { images, sent, ends, isError = false } = outcome;
+  const { images, sent, ends, usage, isError = false } = outcome;
   const result = await afterHooks(input, call, { ...outcome, isError }, context);
   tell({ phase: 'end', result, isError });
   return {
@@ -72,6 +72,7 @@ async function runTool(
     ...(images?.length ? { images } : {}),
     ...(sent?.length ? { sent } : {}),
     ...(ends?.length ? { ends } : {}),
+    ...(usage ? { usage } : {}),
   };
 }
 
@@ -104,6 +105,7 @@ async function outcomeOf(
             callId: call.id,
             confinement: call.confinement,
             workspace: () => context.workspace(workspaceOf(input)),
+            workspaceOf: workspaceOf(input),
             update,
             system: {
               ask,
@@ -137,10 +139,12 @@ async function withMessages(
   const about: HookAbout = { tenant, agentId, sessionKey, runId };
   const sent: SentMessage[] = [];
   try {
-    for (const { to, text } of outcome.sent ?? []) {
-      const left = to === sessionKey ? await outgoing(text, hooks, about, chat) : text;
+    for (const message of outcome.sent ?? []) {
+      const { to, ...content } = message;
+      const isHere = to === sessionKey;
+      const left = isHere ? await outgoing({ ...content, ...chat }, hooks, about) : content.text;
       if (left === '') return { text: 'Not sent: a hook cancelled the message.', isError: true };
-      sent.push({ to, text: left });
+      sent.push({ ...message, text: left });
     }
   } catch (error) {
     return { text: `Not sent: ${errorData(error).message}`, isError: true };

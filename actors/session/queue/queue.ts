@@ -20,7 +20,7 @@ import {
   withRun,
 } from '../action-result.ts';
 import { firstOf } from '../../kit/text.ts';
-import { NO_USAGE } from '../../kit/usage.ts';
+import { NO_USAGE } from '../../../protocols/models/model-usage.ts';
 import { digestOf } from '../run/limits.ts';
 import { joinedLineage } from '../conversations/lineage.ts';
 import { reportsWait, takeReports, type TakenReports } from '../subagents/reports.ts';

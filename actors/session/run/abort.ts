@@ -10,7 +10,7 @@ import {
   on,
   type RunEventBody,
 } from '../action-result.ts';
-import { NO_USAGE } from '../../kit/usage.ts';
+import { NO_USAGE } from '../../../protocols/models/model-usage.ts';
 import { orphansOf } from '../subagents/orphans.ts';
 import { messageEnds } from '../conversations/end-notices.ts';
 import * as rows from '../rows.ts';

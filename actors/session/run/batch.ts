@@ -12,6 +12,7 @@ import {
   approvalAddress,
   TITLE_CHARACTERS_MAX,
 } from '../../../protocols/approval.ts';
+import { NO_USAGE, sum } from '../../../protocols/models/model-usage.ts';
 import type { SessionEntry } from '../../../protocols/session.ts';
 import type { Tell } from '../../../protocols/statechart.ts';
 import { chatOf, sentMessages } from '../conversations/end-notices.ts';
@@ -108,12 +109,15 @@ function finish(at: ActionArgs, results: readonly ToolResult[]): ActionResult & 
   const calls = run.planned.slice(0, results.length);
   const now = nowOf(event);
   const { entries, said } = entriesOf(context, results, now);
+  const usage = results.flatMap((result) => result.usage ?? []).reduce(sum, NO_USAGE);
   const change = {
     ...bonds.change,
+    usage: sum(context.usage, usage),
     length: context.length + entries.length,
     updatedAt: now,
     ...(said.length > 0 ? { lastMessage: firstOf(said.at(-1)!.text, PREVIEW_CHARACTERS) } : {}),
     ...withRun(context, {
+      usage: sum(run.usage, usage),
       entries: run.entries + entries.length,
       planned: run.planned.slice(results.length),
       repeats: countRepeats(run.repeats, calls, results),
@@ -124,7 +128,12 @@ function finish(at: ActionArgs, results: readonly ToolResult[]): ActionResult & 
   return {
     change,
     entries,
-    events: said.map(({ of: id, text }) => ({ stream: 'message', id, text })),
+    events: said.map(({ of: id, text, files }) => ({
+      stream: 'message',
+      id,
+      text,
+      ...defined({ files }),
+    })),
     tells: [...bonds.tells, ...sentMessages(context, said)],
     rows: [rows.sessionRow({ ...context, ...change })],
   };
@@ -140,17 +149,18 @@ function entriesOf(context: SessionContext, results: readonly ToolResult[], now:
   const { runId, usedModel: model = '' } = runOf(context);
   const entries: SessionEntry[] = [];
   const said: Said[] = [];
-  for (const result of results) {
+  for (const { usage: _, ...result } of results) {
     entries.push({ type: 'tool', runId, ...result, at: now });
-    for (const { to, text: whole } of result.sent ?? []) {
+    for (const { to, text: whole, files } of result.sent ?? []) {
       const text = to === context.sessionKey ? withoutNoReply(whole) : '';
-      if (text === '') continue;
+      if (text === '' && files === undefined) continue;
       const of = `${runId}:message:${context.length + entries.length + 1}`;
       const message = {
         type: 'assistant',
         runId,
         of,
         text,
+        ...defined({ files }),
         model,
         stop: 'message',
         at: now,

@@ -16,7 +16,7 @@ import {
   outputOf,
   runOf,
 } from '../action-result.ts';
-import { sum } from '../../kit/usage.ts';
+import { sum } from '../../../protocols/models/model-usage.ts';
 import * as rows from '../rows.ts';
 import { ended } from './run.ts';
 import { admitterOf, workspaceOf } from '../subagents/subagent-limits.ts';

@@ -4,7 +4,7 @@ import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Usage } from '../../../protocols/session.ts';
 import { heldBelow, tokensOf } from '../subagents/budget-ledger.ts';
 import { type ActionArgs, runOf } from '../action-result.ts';
-import { sum } from '../../kit/usage.ts';
+import { sum } from '../../../protocols/models/model-usage.ts';
 import { TURNS_MAX } from '../subagents/subagent-limits.ts';
 import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
 import type { Repeats, Run, SessionContext, ToolResult } from '../types.ts';

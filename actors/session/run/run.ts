@@ -19,7 +19,7 @@ import {
   withRun,
 } from '../action-result.ts';
 import { firstOf } from '../../kit/text.ts';
-import { NO_USAGE, sum } from '../../kit/usage.ts';
+import { NO_USAGE, sum } from '../../../protocols/models/model-usage.ts';
 import { atRunEnd, endIfInactive } from '../subagents/children.ts';
 import { chatOf, endEvents, runEnds } from '../conversations/end-notices.ts';
 import { ceilingOf, repeatingError } from './limits.ts';

@@ -11,7 +11,7 @@ import type { Usage } from '../../../protocols/session.ts';
 import type { SpawnLimits, SubagentEnded } from '../../../protocols/subagent.ts';
 import type { BudgetLedger, Child } from './related-sessions.ts';
 import { defined } from '../action-result.ts';
-import { NO_USAGE, sum } from '../../kit/usage.ts';
+import { NO_USAGE, sum } from '../../../protocols/models/model-usage.ts';
 import type { SessionContext } from '../types.ts';
 
 export const tokensOf = ({ inputTokens, outputTokens }: Usage): number =>

@@ -40,7 +40,7 @@ import {
   on,
   withRun,
 } from '../action-result.ts';
-import { NO_USAGE } from '../../kit/usage.ts';
+import { NO_USAGE } from '../../../protocols/models/model-usage.ts';
 import { withReport } from './reports.ts';
 import { grantorOf } from './subagent-limits.ts';
 import type { SessionContext, ToolResult } from '../types.ts';

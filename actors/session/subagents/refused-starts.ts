@@ -9,7 +9,7 @@ import { conversationAddress } from '../../../protocols/conversation.ts';
 import { subagentAddress, type SubagentEnded, subagentRunId } from '../../../protocols/subagent.ts';
 import { onFirstEnd } from './children.ts';
 import { type ActionResult, type ArgsOf, metaOf, nowOf, on } from '../action-result.ts';
-import { NO_USAGE } from '../../kit/usage.ts';
+import { NO_USAGE } from '../../../protocols/models/model-usage.ts';
 import { refusedBegin } from '../conversations/conversation-waits.ts';
 
 type Refused = ArgsOf<'refused'>;

@@ -4,6 +4,7 @@
 import type {
   CallContext,
   ChannelConnection,
+  ChannelFilePiece,
   ChannelPiece,
   PluginAccount,
   PluginChannel,
@@ -21,6 +22,11 @@ export type ChannelInput =
       readonly op: 'send' | 'reconcile' | 'edit';
       readonly account: PluginAccount;
       readonly piece: ChannelPiece & { readonly messageId: string };
+    }
+  | {
+      readonly op: 'sendFile';
+      readonly account: PluginAccount;
+      readonly piece: ChannelFilePiece;
     }
   | {
       readonly op: 'typing';
@@ -46,6 +52,8 @@ export function channelCall(
       return channel.start(account, connectionOf(input, context, ask), context);
     case 'send':
       return channel.send(account, input.piece, context);
+    case 'sendFile':
+      return channel.sendFile?.(account, input.piece, context);
     case 'reconcile':
       return channel.reconcile?.(account, input.piece, context);
     case 'edit':

@@ -1,6 +1,6 @@
 /** Tools that reach outside: web, browser, notifications and schedules. */
 import { defined } from '../../../protocols/defined.ts';
-import type { Clock } from '../../../runtime/index.ts';
+import type { Artifacts, Clock } from '../../../runtime/index.ts';
 import { browserTool } from './browser.ts';
 import { chromiumAt } from './browsers.ts';
 import { cronTool } from '../schedule/cron.ts';
@@ -12,6 +12,8 @@ import { webSearchTool } from './web-search.ts';
 
 export type WebToolsOptions = {
   readonly clock: Clock;
+  /** stores the files of messages until they are sent */
+  readonly bucket: Promise<Pick<Artifacts, 'put'>>;
   readonly search: SearchSettings;
   /** allowed hosts that are not public: `name` or `address`, each optionally with `:port` */
   readonly allowPrivate: readonly string[];
@@ -26,7 +28,7 @@ export type WebToolsOptions = {
 };
 
 export const createWebTools = (options: WebToolsOptions): readonly Tool[] => {
-  const { clock, search, allowPrivate, bytesMax, browser } = options;
+  const { clock, bucket, search, allowPrivate, bytesMax, browser } = options;
   return [
     webSearchTool(searchProvider(search)),
     webFetchTool({
@@ -41,7 +43,7 @@ export const createWebTools = (options: WebToolsOptions): readonly Tool[] => {
       headless: browser.headless,
       evaluate: browser.evaluate,
     }),
-    messageTool,
+    messageTool(bucket),
     cronTool,
   ];
 };

@@ -3,7 +3,7 @@
  * show.
  */
 import { address } from '../../../protocols/address.ts';
-import type { ImagePart } from '../../../protocols/content.ts';
+import { type ImagePart, textWithFiles } from '../../../protocols/content.ts';
 import { defined } from '../../../protocols/defined.ts';
 import type { ChatMessage } from '../../../protocols/gateway/index.ts';
 import type { MessageOrigin, SessionEntry } from '../../../protocols/session.ts';
@@ -118,7 +118,7 @@ const sentBy = async (
     );
     const sent = entries.flatMap((entry) =>
       entry.type === 'assistant' && entry.runId === runId && entry.of !== undefined
-        ? [entry.text]
+        ? [textWithFiles(entry)]
         : [],
     );
     found = [...sent, ...found];
@@ -213,12 +213,13 @@ const assistantMessage = (
   said: SessionEntry & { type: 'assistant' },
   about: object,
   text: (whole: string) => { type: string; text: string },
-) =>
-  ({
+) => {
+  const shown = said.shown ?? textWithFiles(said);
+  return {
     role: 'assistant',
     content: [
       ...(said.reasoning ? [{ type: 'thinking', thinking: said.reasoning }] : []),
-      ...((said.shown ?? said.text) === '' ? [] : [text(said.shown ?? said.text)]),
+      ...(shown === '' ? [] : [text(shown)]),
       ...(said.calls ?? []).map(({ id, name, args }) => ({
         type: 'toolCall',
         id,
@@ -231,7 +232,8 @@ const assistantMessage = (
     model: said.model,
     stopReason: said.stop,
     ...(said.usage ? { usage: clientUsage(said.usage) } : {}),
-  }) as ChatMessage;
+  } as ChatMessage;
+};
 
 const endMessage = (said: SessionEntry & { type: 'run.end' }, about: object) =>
   ({

@@ -11,6 +11,7 @@
  *  4. A lagging client misses deltas and progress of tools, never an end. When it catches up, it
  *     receives the whole text so far. The run never waits for it.
  */
+import { textWithFiles } from '../../../protocols/content.ts';
 import { ERRORS } from '../../../protocols/errors.ts';
 import type { ChatEvent } from '../../../protocols/gateway/index.ts';
 import type { RunEvent, Usage } from '../../../protocols/session.ts';
@@ -77,7 +78,8 @@ export class RunEvents implements RunListener {
   }
 
   /** The message is complete at once: it has its own `chat` final while the run continues. */
-  messaged(live: LiveRun, { id, text }: RunEvent & { stream: 'message' }): void {
+  messaged(live: LiveRun, { id, ...said }: RunEvent & { stream: 'message' }): void {
+    const text = textWithFiles(said);
     this.flush(live);
     this.#agent(live, 'message', { id, text });
     const { sessionKey } = live;

@@ -22,7 +22,9 @@ import type {
   AccountStatus,
   ChannelAdapter,
   Connection,
+  FilePiece,
   Piece,
+  PieceRef,
 } from '../adapter.ts';
 import { download, tooLarge } from '../network.ts';
 import { STOPPED } from '../webhook-requests.ts';
@@ -65,6 +67,8 @@ const abilities: Abilities = {
   idempotentSendMs: 120_000,
   reconcile: true,
   media: { bytesMax: 100 * MIB },
+  // of one request, in a server without boosts
+  files: { bytesMax: 10 * MIB, reconcile: true },
   // five messages in five seconds in a channel, 50 requests a second in all
   pace: { ofChatMs: 1_000, ofAccountMs: 20 },
 };
@@ -161,15 +165,19 @@ class DiscordAccount implements AccountAdapter {
   }
 
   send(piece: Piece, signal: AbortSignal): Promise<SendOutcome> {
-    const body = {
-      ...contentOf(piece.text),
-      nonce: nonceOf(piece.id),
-      enforce_nonce: true,
-      ...(piece.replyTo === undefined ? {} : replyTo(piece.replyTo)),
-    };
-    const request = async (rest: REST) =>
-      (await rest.post(messagesOf(piece.chat), { body, signal })) as APIMessage;
-    return this.#outcomeOf(request);
+    const body = { ...contentOf(piece.text), ...onceOf(piece) };
+    return this.#outcomeOf(
+      async (rest) => (await rest.post(messagesOf(piece.chat), { body, signal })) as APIMessage,
+    );
+  }
+
+  sendFile(piece: FilePiece, signal: AbortSignal): Promise<SendOutcome> {
+    const { name, contentType, contents } = piece.file;
+    const files = [{ name, contentType, data: contents }];
+    const options = { body: onceOf(piece), files, signal };
+    return this.#outcomeOf(
+      async (rest) => (await rest.post(messagesOf(piece.chat), options)) as APIMessage,
+    );
   }
 
   edit(messageId: string, piece: Piece, signal: AbortSignal): Promise<SendOutcome> {
@@ -264,8 +272,13 @@ const contentOf = (content: string) => ({
   allowed_mentions: { parse: [], replied_user: false },
 });
 
-const replyTo = (messageId: string) => ({
-  message_reference: { message_id: messageId, fail_if_not_exists: false },
+/** The message is posted once, and as a reply to `replyTo`. */
+const onceOf = ({ id, replyTo }: PieceRef) => ({
+  nonce: nonceOf(id),
+  enforce_nonce: true,
+  ...(replyTo !== undefined && {
+    message_reference: { message_id: replyTo, fail_if_not_exists: false },
+  }),
 });
 
 /** At most 25 characters. */

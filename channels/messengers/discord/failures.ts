@@ -70,7 +70,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   10003: 'the channel was deleted, or the bot was removed from the server',
   50001: 'give the role of the bot the right "View Channel" there',
   50007: 'the person accepts no direct messages from the members of a server',
-  50013: 'give the role of the bot the right "Send Messages" there',
+  50013: 'give the role of the bot the rights "Send Messages" and "Attach Files" there',
   160002: 'give the role of the bot the right "Read Message History" there',
 };
 

@@ -6,6 +6,7 @@ import type { Logger, WebClient } from '@slack/web-api';
 import type { ConnectOutput, InboundMedia, SendOutcome } from '../../../protocols/channel.ts';
 import { defined } from '../../../protocols/defined.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
+import { unlessAborted } from '../../../protocols/time-limit.ts';
 import type { Secret } from '../../../runtime/config/index.ts';
 import type {
   AccountAdapter,
@@ -13,16 +14,17 @@ import type {
   AccountStatus,
   ChannelAdapter,
   Connection,
+  FilePiece,
   Piece,
   WebhookRequest,
   WebhookResponse,
 } from '../adapter.ts';
-import { notSent, REQUEST_MS, sent } from '../outcomes.ts';
+import { notSent, ofUpload, REQUEST_MS, sent } from '../outcomes.ts';
 import { STOPPED, untilAborted } from '../webhook-requests.ts';
 import { endOfError, outcomeOfError } from './errors.ts';
 import { challengeOf, verifiedBody } from './events-api.ts';
 import { messageOf } from './events.ts';
-import { downloadFile } from './files.ts';
+import { downloadFile, uploadFile } from './files.ts';
 import { findPiece, markerOf } from './history.ts';
 import { runSocketMode } from './socket-mode.ts';
 
@@ -47,6 +49,8 @@ export const slack: ChannelAdapter<SlackSettings> = {
     threads: true,
     reconcile: true,
     media: { bytesMax: FILE_BYTES_MAX },
+    // the message of a file has no metadata, and appears in the history later
+    files: { bytesMax: FILE_BYTES_MAX, reconcile: false },
     pace: { ofChatMs: 1_000, ofAccountMs: 0 },
   },
   create: (context) => new SlackAccount(context),
@@ -69,7 +73,7 @@ class SlackAccount implements AccountAdapter {
   async start(connection: Connection): Promise<ConnectOutput> {
     try {
       this.#self = undefined;
-      const self = await unlessAborted(connection.signal, this.#identify());
+      const self = await unlessAborted(this.#identify(), connection.signal);
       const onReady = async () => {
         await connection.onConnected(`${self.team}:${self.user}`, `@${self.name}`);
         this.#isConnected = true;
@@ -106,6 +110,22 @@ class SlackAccount implements AccountAdapter {
     });
   }
 
+  /** The uploaded file is visible only after the last request, which posts it. */
+  async sendFile({ chat, file }: FilePiece, signal: AbortSignal): Promise<SendOutcome> {
+    let id = '';
+    const uploaded = await this.#attempt(signal, async (client) => {
+      id = await uploadFile(client, file, signal);
+      return sent(undefined);
+    });
+    if (uploaded.status !== 'sent') return ofUpload(uploaded);
+    return this.#attempt(signal, async (client) => {
+      const { id: channel_id, thread } = chat;
+      const place = thread === undefined ? { channel_id } : { channel_id, thread_ts: thread };
+      await client.files.completeUploadExternal({ files: [{ id, title: file.name }], ...place });
+      return sent(undefined);
+    });
+  }
+
   edit(messageId: string, piece: Piece, signal: AbortSignal): Promise<SendOutcome> {
     return this.#attempt(signal, async (client) => {
       const { id: channel } = piece.chat;
@@ -117,8 +137,8 @@ class SlackAccount implements AccountAdapter {
 
   async reconcile(piece: Piece, signal: AbortSignal): Promise<SendOutcome> {
     try {
-      const { user } = await unlessAborted(signal, this.#identify());
-      return await unlessAborted(signal, findPiece(await this.#open(), user, piece));
+      const { user } = await unlessAborted(this.#identify(), signal);
+      return await unlessAborted(findPiece(await this.#open(), user, piece), signal);
     } catch (error) {
       // That the history cannot be read says nothing about the message.
       return { status: 'unknown', error: endOfError(error).error };
@@ -155,7 +175,7 @@ class SlackAccount implements AccountAdapter {
         clock,
         log,
         signal: connection.signal,
-        openUrl: () => unlessAborted(connection.signal, this.#openUrl()),
+        openUrl: () => unlessAborted(this.#openUrl(), connection.signal),
         onReady,
         onEvent: (payload) => this.#pass(payload),
         onSignOfLife: () => (this.#lastPongAt = clock.wallMs()),
@@ -216,7 +236,7 @@ class SlackAccount implements AccountAdapter {
     if (signal.aborted) return notSent(STOPPED.error);
     try {
       const client = await this.#open();
-      const outcome = await unlessAborted(signal, request(client));
+      const outcome = await unlessAborted(request(client), signal);
       this.#lastPongAt = this.#context.clock.wallMs();
       return outcome;
     } catch (error) {
@@ -245,21 +265,6 @@ class SlackAccount implements AccountAdapter {
 
   #at(key: string): string {
     return `channels.slack.accounts.${this.#context.account}.${key}`;
-  }
-}
-
-/** Rejects when the signal is aborted; the promise is then ignored. */
-async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
-  let abort = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(signal.reason as Error);
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }
 

@@ -1,8 +1,11 @@
-/** Downloads of files. The bot token is sent to hosts of Slack only. */
+/** Downloads and uploads of files. The bot token is sent to hosts of Slack only. */
 import type { WebClient } from '@slack/web-api';
 import type { InboundMedia } from '../../../protocols/channel.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
+import { signalWithin } from '../../../protocols/time-limit.ts';
+import type { FilePiece } from '../adapter.ts';
 import { download, tooLarge } from '../network.ts';
+import { REQUEST_MS } from '../outcomes.ts';
 import { endOfError, SERVICE } from './errors.ts';
 
 export type DownloadOptions = {
@@ -27,6 +30,29 @@ export async function downloadFile(
   if (mimeType !== 'text/html' && isPage(file))
     throw new TroupeError('FORBIDDEN', 'Slack refused the file: add the scope files:read');
   return file;
+}
+
+/**
+ * Uploads a file, which is not visible yet, and returns its id.
+ *
+ * @throws errors of the SDK, and of `fetch`
+ */
+export async function uploadFile(
+  client: WebClient,
+  { name, contents }: FilePiece['file'],
+  signal: AbortSignal,
+): Promise<string> {
+  const place = { filename: name, length: contents.length };
+  const { upload_url = '', file_id = '' } = await client.files.getUploadURLExternal(place);
+  const response = await fetch(upload_url, {
+    method: 'POST',
+    body: contents as Uint8Array<ArrayBuffer>,
+    signal: signalWithin(signal, REQUEST_MS),
+  });
+  await response.body?.cancel();
+  if (response.ok) return file_id;
+  const { status: statusCode } = response;
+  throw Object.assign(new Error('upload'), { code: 'slack_webapi_http_error', statusCode });
 }
 
 async function urlOf(client: WebClient, file: string): Promise<URL> {

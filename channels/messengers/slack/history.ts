@@ -4,7 +4,7 @@
  */
 import type { WebClient } from '@slack/web-api';
 import type { SendOutcome } from '../../../protocols/channel.ts';
-import type { Piece } from '../adapter.ts';
+import type { PieceRef } from '../adapter.ts';
 import { notSent, sent, unknownOutcome } from '../outcomes.ts';
 
 const EVENT_TYPE = 'troupe_piece';
@@ -13,7 +13,7 @@ const SKEW_MS = 120_000;
 const PAGE = 200;
 const PAGES_MAX = 5;
 
-export const markerOf = ({ id }: Piece) => ({
+export const markerOf = ({ id }: PieceRef) => ({
   event_type: EVENT_TYPE,
   event_payload: { id },
 });
@@ -21,6 +21,8 @@ export const markerOf = ({ id }: Piece) => ({
 type Posted = {
   readonly ts?: string;
   readonly user?: string;
+  /** the message of a file has no metadata */
+  readonly files?: readonly unknown[];
   readonly metadata?: {
     readonly event_type?: string;
     readonly event_payload?: Record<string, unknown>;
@@ -34,12 +36,12 @@ type Page = {
 
 /**
  * `not_sent` only if the complete history since the first attempt is readable, with the metadata of
- * every message of this app. @param bot user id of the app. @throws errors of the SDK
+ * every text of this app. @param bot user id of the app. @throws errors of the SDK
  */
 export async function findPiece(
   client: WebClient,
   bot: string,
-  piece: Piece,
+  piece: PieceRef,
 ): Promise<SendOutcome> {
   let cursor: string | undefined;
   for (let count = 0; count < PAGES_MAX; count += 1) {
@@ -47,7 +49,7 @@ export async function findPiece(
     const own = (page.messages ?? []).filter(({ user }) => user === bot);
     const found = own.find((message) => isMarked(message, piece.id));
     if (found !== undefined) return sent(found.ts);
-    if (own.some(({ metadata }) => metadata?.event_type === undefined))
+    if (own.some(({ metadata, files }) => metadata?.event_type === undefined && !files?.length))
       return unknownOutcome(`the history has messages of this app without metadata; ${READ_SCOPE}`);
     cursor = page.response_metadata?.next_cursor || undefined;
     if (cursor === undefined) return notSent(ABSENT);
@@ -63,7 +65,7 @@ const isMarked = ({ metadata }: Posted, id: string): boolean =>
 
 async function read(
   client: WebClient,
-  { chat, firstTriedAt }: Piece,
+  { chat, firstTriedAt }: PieceRef,
   cursor: string | undefined,
 ): Promise<Page> {
   const range = {

@@ -25,14 +25,23 @@ import type {
   AccountStatus,
   ChannelAdapter,
   Connection,
+  FilePiece,
   Piece,
+  PieceRef,
   WebhookRequest,
   WebhookResponse,
 } from '../adapter.ts';
 import { download, tooLarge } from '../network.ts';
 import { STOPPED } from '../webhook-requests.ts';
 import { apiSignal, openClient } from './client.ts';
-import { endOf, hasUnreadableMarkup, isUnchanged, outcomeOf, SERVICE } from './failures.ts';
+import {
+  endOf,
+  hasUnreadableMarkup,
+  hasUnreadablePhoto,
+  isUnchanged,
+  outcomeOf,
+  SERVICE,
+} from './failures.ts';
 import { type Bot, inboundOf } from './inbound.ts';
 import { isPosition, latestPosition, poll, type Position } from './polling.ts';
 import { register, verifiedUpdate, watch, type Webhook } from './webhook.ts';
@@ -57,6 +66,7 @@ const TIMES: TelegramTimes = {
 };
 const API_URL = 'https://api.telegram.org';
 const MIB = 1024 * 1024;
+const PHOTO_BYTES_MAX = 10 * MIB;
 
 const abilities: Abilities = {
   dialect: 'telegram-html',
@@ -67,6 +77,7 @@ const abilities: Abilities = {
   threads: true,
   reconcile: false,
   media: { bytesMax: 20 * MIB },
+  files: { bytesMax: 50 * MIB, reconcile: false },
   // about one message a second in a chat, 30 a second in all
   pace: { ofChatMs: 1_000, ofAccountMs: 34 },
 };
@@ -211,10 +222,7 @@ class TelegramAccount implements AccountAdapter {
   }
 
   send(piece: Piece, signal: AbortSignal): Promise<SendOutcome> {
-    const options = {
-      ...threadOf(piece.chat),
-      ...(piece.replyTo === undefined ? {} : replyTo(piece.replyTo)),
-    };
+    const options = placeOf(piece);
     return this.#withMarkup(piece, async (api, text, markup) => {
       const sent = await api.sendMessage(
         piece.chat.id,
@@ -224,6 +232,28 @@ class TelegramAccount implements AccountAdapter {
       );
       return String(sent.message_id);
     });
+  }
+
+  /** A photo that Telegram cannot show is sent as a document: nothing was accepted. */
+  async sendFile(piece: FilePiece, signal: AbortSignal): Promise<SendOutcome> {
+    const { chat, file } = piece;
+    try {
+      const api = await this.#client();
+      const { InputFile } = await import('grammy');
+      const input = () => new InputFile(file.contents, fileNameOf(file));
+      const options = placeOf(piece);
+      const asDocument = () => api.sendDocument(chat.id, input(), options, apiSignal(signal));
+      const asPhoto = () => api.sendPhoto(chat.id, input(), options, apiSignal(signal));
+      const { message_id } = isPhoto(file)
+        ? await asPhoto().catch((error: unknown) => {
+            if (hasUnreadablePhoto(error)) return asDocument();
+            throw error;
+          })
+        : await asDocument();
+      return { status: 'sent', messageId: String(message_id) };
+    } catch (error) {
+      return outcomeOf(error);
+    }
   }
 
   edit(messageId: string, piece: Piece, signal: AbortSignal): Promise<SendOutcome> {
@@ -319,9 +349,19 @@ type Request = (api: Api, text: string, markup: { parse_mode?: 'HTML' }) => Prom
 const threadOf = ({ thread }: ChatRef): { message_thread_id?: number } =>
   thread === undefined ? {} : { message_thread_id: Number(thread) };
 
-const replyTo = (messageId: string) => ({
-  reply_parameters: { message_id: Number(messageId), allow_sending_without_reply: true },
+const placeOf = ({ chat, replyTo }: PieceRef) => ({
+  ...threadOf(chat),
+  ...(replyTo !== undefined && {
+    reply_parameters: { message_id: Number(replyTo), allow_sending_without_reply: true },
+  }),
 });
+
+/** grammY writes it into a header without quotes. */
+const fileNameOf = ({ name }: FilePiece['file']): string => name.replaceAll(/[";]/g, '_');
+
+const isPhoto = ({ contentType, contents }: FilePiece['file']): boolean =>
+  (contentType === 'image/jpeg' || contentType === 'image/png') &&
+  contents.length <= PHOTO_BYTES_MAX;
 
 /** The adapter, with other times than those of production. */
 export const telegramWithin = (times: TelegramTimes): ChannelAdapter<TelegramSettings> => ({

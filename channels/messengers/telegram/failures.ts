@@ -25,6 +25,10 @@ export const isConflict = (thrown: unknown): boolean =>
 export const hasUnreadableMarkup = (thrown: unknown): boolean =>
   isAnswer(thrown) && /can't parse entities/i.test(thrown.description);
 
+/** Such as PHOTO_INVALID_DIMENSIONS or IMAGE_PROCESS_FAILED. */
+export const hasUnreadablePhoto = (thrown: unknown): boolean =>
+  isAnswer(thrown) && thrown.error_code === 400 && /PHOTO|IMAGE/.test(thrown.description);
+
 /** The message has this text already. */
 export const isUnchanged = (thrown: unknown): boolean =>
   isAnswer(thrown) && /message is not modified/i.test(thrown.description);

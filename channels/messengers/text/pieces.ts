@@ -57,17 +57,25 @@ function firstPiece(rest: Rest, { dialect, charactersMax }: PieceOptions): [Piec
   const most = Math.min(charactersMax, READ_MAX) - lengthOf(rest.fence);
   for (let limit = most; ; ) {
     const cut = cutWithin(rest.text, rest.fence, limit);
+    const at = beforeMarks(rest.text, cut.at);
     const fence = lengthOf(cut.fence) > charactersMax * FENCE_SHARE ? undefined : cut.fence;
-    const markdown = wholeBlock(rest.text.slice(0, cut.at), rest.fence, fence);
+    const markdown = wholeBlock(rest.text.slice(0, at), rest.fence, fence);
     const rendered = render(markdown, dialect);
     const length = Math.max(markdown.length, rendered.text.length, rendered.plain.length);
     if (length <= charactersMax || limit === 1)
       return [
         { markdown, ...rendered },
-        { text: continued(rest.text, cut.at, fence), fence },
+        { text: continued(rest.text, at, fence), fence },
       ];
     limit = Math.max(1, Math.floor(Math.min(limit * 0.9, (limit * charactersMax) / length)));
   }
+}
+
+/** A cut must not leave the marks of a quote without its text, which would be no quote any more. */
+function beforeMarks(text: string, at: number): number {
+  const line = text.lastIndexOf('\n', at - 1) + 1;
+  const hasText = at === text.length || !/^[ \t>]*>[ \t]*$/.test(text.slice(line, at));
+  return hasText || line === 0 ? at : line;
 }
 
 /** A cut must not turn the middle of a line into the beginning of a list, or a list into code. */

@@ -15,7 +15,9 @@ import type {
   AccountStatus,
   ChannelAdapter,
   Connection,
+  FilePiece,
   Piece,
+  PieceRef,
   WebhookRequest,
   WebhookResponse,
 } from '../adapter.ts';
@@ -41,6 +43,9 @@ const DEFAULT_WAIT_MS = 5_000;
 /** How long receivers remember ids; docs/channels/webhook.md asks them to. */
 const REMEMBERED_MS = 86_400_000;
 
+/** A receiver gets a third more, as base64. */
+const FILE_BYTES_MAX = 10 * 1024 * 1024;
+
 const check = checker(WebhookInbound);
 
 export const webhook: ChannelAdapter<WebhookSettings> = {
@@ -52,6 +57,7 @@ export const webhook: ChannelAdapter<WebhookSettings> = {
     threads: true,
     idempotentSendMs: REMEMBERED_MS,
     reconcile: false,
+    files: { bytesMax: FILE_BYTES_MAX, reconcile: false },
     pace: { ofChatMs: 0, ofAccountMs: 0 },
   },
   create: (context) => new WebhookAccount(context),
@@ -94,12 +100,26 @@ class WebhookAccount implements AccountAdapter {
     return { isConnected: this.#isConnected, ...defined({ lastPongAt: this.#lastPongAt }) };
   }
 
-  async send(piece: Piece, signal: AbortSignal): Promise<SendOutcome> {
+  send(piece: Piece, signal: AbortSignal): Promise<SendOutcome> {
+    return this.#post(piece, { type: 'message', text: piece.text }, signal);
+  }
+
+  sendFile(piece: FilePiece, signal: AbortSignal): Promise<SendOutcome> {
+    const { name, contentType, contents } = piece.file;
+    const file = { name, contentType, content: Buffer.from(contents).toString('base64') };
+    return this.#post(piece, { type: 'file', text: '', file }, signal);
+  }
+
+  async #post(
+    piece: PieceRef,
+    content: Pick<WebhookOutbound, 'type' | 'text' | 'file'>,
+    signal: AbortSignal,
+  ): Promise<SendOutcome> {
     const { url } = this.#context.settings;
     if (url === undefined) return refused('INVALID_ARGUMENT', this.#noUrl());
     if (this.#key === undefined) return refused('INVALID_ARGUMENT', this.#shortSecret().message);
     if (signal.aborted) return notSent(STOPPED.error);
-    const body = JSON.stringify(this.#bodyOf(piece));
+    const body = JSON.stringify(this.#bodyOf(piece, content));
     const headers = signedHeaders(this.#key, piece.id, this.#context.clock.wallMs(), body);
     try {
       const response = await fetch(url, {
@@ -138,13 +158,16 @@ class WebhookAccount implements AccountAdapter {
     await this.#context.onMessages([{ ...message, ...defined({ replyTo }) }]);
   }
 
-  #bodyOf({ id, chat, text, replyTo }: Piece): WebhookOutbound {
+  #bodyOf(
+    { id, chat, replyTo }: PieceRef,
+    { type, ...content }: Pick<WebhookOutbound, 'type' | 'text' | 'file'>,
+  ): WebhookOutbound {
     const { guild: _, ...to } = chat;
     const { account } = this.#context;
-    return { type: 'message', id, account, chat: to, text, ...defined({ replyTo }) };
+    return { type, id, account, chat: to, ...content, ...defined({ replyTo }) };
   }
 
-  async #outcomeOf(response: Response, { id }: Piece): Promise<SendOutcome> {
+  async #outcomeOf(response: Response, { id }: PieceRef): Promise<SendOutcome> {
     const { status } = response;
     const nowMs = this.#context.clock.wallMs();
     this.#lastPongAt = nowMs;

@@ -18,17 +18,20 @@ import type {
   AccountStatus,
   ChannelAdapter,
   Connection,
+  FilePiece,
   Piece,
+  PieceRef,
   WebhookRequest,
   WebhookResponse,
 } from '../adapter.ts';
 import { download, outcomeWithoutAnswer, tooLarge, unavailable } from '../network.ts';
-import { notSent, sent } from '../outcomes.ts';
+import { notSent, ofUpload, sent } from '../outcomes.ts';
 import { pause } from '../pause.ts';
 import { checkSize, hmacSha256, isSame, jsonOf, STOPPED } from '../webhook-requests.ts';
 import { endOfError, outcomeOfError, SERVICE } from './errors.ts';
 import { authorization, errorOf, type GraphAnswer, isSuccess, request } from './graph.ts';
 import { callbackData, receivedFrom } from './inbound.ts';
+import { contentOf, formOf, isAccepted } from './files.ts';
 
 export type WhatsAppSettings = {
   readonly accessToken: Secret;
@@ -61,6 +64,7 @@ export const whatsapp: ChannelAdapter<WhatsAppSettings> = {
     reconcile: false,
     provesOutcomes: true,
     media: { bytesMax: FILE_BYTES_MAX },
+    files: { bytesMax: FILE_BYTES_MAX, accepts: isAccepted, reconcile: false },
     pace: { ofChatMs: 500, ofAccountMs: 15 },
   },
   create: (context) => new WhatsAppAccount(context),
@@ -109,10 +113,32 @@ class WhatsAppAccount implements AccountAdapter {
     return { isConnected: this.#isConnected, ...defined({ lastPongAt: this.#lastPongAt }) };
   }
 
-  async send(piece: Piece, signal: AbortSignal): Promise<SendOutcome> {
+  send(piece: Piece, signal: AbortSignal): Promise<SendOutcome> {
+    const body = { ...bodyOf(piece), type: 'text', text: { body: piece.text } };
+    return this.#attempt('messages', body, signal, messageIdOf);
+  }
+
+  /** The uploaded file is visible only after the message that contains its id. */
+  async sendFile(piece: FilePiece, signal: AbortSignal): Promise<SendOutcome> {
+    const { file } = piece;
+    const uploaded = await this.#attempt('media', formOf(file), signal, ({ body }) =>
+      typeof body['id'] === 'string' ? body['id'] : undefined,
+    );
+    if (uploaded.status !== 'sent') return ofUpload(uploaded);
+    const body = { ...bodyOf(piece), ...contentOf(file, uploaded.messageId ?? '') };
+    return this.#attempt('messages', body, signal, messageIdOf);
+  }
+
+  /** One request that creates something, without a retry. */
+  async #attempt(
+    what: 'messages' | 'media',
+    body: object | FormData,
+    signal: AbortSignal,
+    idOf: (answer: GraphAnswer) => string | undefined,
+  ): Promise<SendOutcome> {
     if (signal.aborted) return notSent(STOPPED.error);
     try {
-      const answer = await this.#post(bodyOf(piece), signal);
+      const answer = await this.#post(what, body, signal);
       if (isSuccess(answer)) return sent(idOf(answer));
       return outcomeOfError(errorOf(answer), answer.status, answer.waitMs);
     } catch (error) {
@@ -126,7 +152,7 @@ class WhatsAppAccount implements AccountAdapter {
     if (message_id === undefined) return;
     const typing_indicator = { type: 'text' };
     const body = { messaging_product: 'whatsapp', status: 'read', message_id, typing_indicator };
-    await this.#post(body, signal).catch(() => {});
+    await this.#post('messages', body, signal).catch(() => {});
   }
 
   async download({ id, bytes = 0 }: InboundMedia, signal: AbortSignal): Promise<Uint8Array> {
@@ -181,11 +207,19 @@ class WhatsAppAccount implements AccountAdapter {
     return { url, size: Number(file_size) || 0 };
   }
 
-  #post(body: object, signal: AbortSignal): Promise<GraphAnswer> {
-    return this.#request(`${this.#context.settings.phoneNumberId}/messages`, signal, body);
+  #post(
+    what: 'messages' | 'media',
+    body: object | FormData,
+    signal: AbortSignal,
+  ): Promise<GraphAnswer> {
+    return this.#request(`${this.#context.settings.phoneNumberId}/${what}`, signal, body);
   }
 
-  async #request(path: string, signal: AbortSignal, post?: object): Promise<GraphAnswer> {
+  async #request(
+    path: string,
+    signal: AbortSignal,
+    post?: object | FormData,
+  ): Promise<GraphAnswer> {
     const { settings, clock } = this.#context;
     const nowMs = clock.wallMs();
     const answer = await request(settings, path, { signal, nowMs, ...(post && { post }) });
@@ -198,17 +232,15 @@ class WhatsAppAccount implements AccountAdapter {
   }
 }
 
-const bodyOf = ({ id, chat, text, replyTo }: Piece) => ({
+const bodyOf = ({ id, chat, replyTo }: PieceRef) => ({
   messaging_product: 'whatsapp',
   recipient_type: 'individual',
   ...(SCOPED_ID.test(chat.id) ? { recipient: chat.id } : { to: chat.id }),
-  type: 'text',
-  text: { body: text },
   ...(replyTo !== undefined && { context: { message_id: replyTo } }),
   ...defined({ biz_opaque_callback_data: callbackData({ chat, id }) }),
 });
 
-function idOf({ body }: GraphAnswer): string | undefined {
+function messageIdOf({ body }: GraphAnswer): string | undefined {
   const [first] = Array.isArray(body['messages']) ? (body['messages'] as { id?: unknown }[]) : [];
   return typeof first?.id === 'string' ? first.id : undefined;
 }

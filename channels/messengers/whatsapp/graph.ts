@@ -24,13 +24,16 @@ export type GraphAnswer = {
 export async function request(
   { accessToken, apiUrl = API_URL }: GraphSettings,
   path: string,
-  options: { readonly signal: AbortSignal; readonly post?: object; readonly nowMs: number },
+  options: {
+    readonly signal: AbortSignal;
+    readonly post?: object | FormData;
+    readonly nowMs: number;
+  },
 ): Promise<GraphAnswer> {
   const { signal, post, nowMs } = options;
   const response = await fetch(`${apiUrl.replace(/\/$/, '')}/${VERSION}/${path}`, {
     method: post === undefined ? 'GET' : 'POST',
-    headers: { ...authorization(accessToken), 'content-type': 'application/json' },
-    ...(post && { body: JSON.stringify(post) }),
+    ...bodyOf(post, authorization(accessToken)),
     redirect: 'manual',
     signal: signalWithin(signal, REQUEST_MS),
   });
@@ -38,6 +41,14 @@ export async function request(
   const body = objectOf(await response.text());
   return { status, body, waitMs: parseRetryAfter(headers.get('retry-after'), nowMs) };
 }
+
+/** `fetch` names the boundary of a form itself. */
+const bodyOf = (post: object | FormData | undefined, headers: Record<string, string>) => {
+  if (post === undefined) return { headers };
+  if (post instanceof FormData) return { headers, body: post };
+  const json = { ...headers, 'content-type': 'application/json' };
+  return { headers: json, body: JSON.stringify(post) };
+};
 
 export const authorization = (token: Secret) => ({ authorization: `Bearer ${token.reveal()}` });
 

@@ -14,6 +14,7 @@ import { natsLoginStands } from '../nats.ts';
 import type { Config } from '../schema/schema.ts';
 import { nearest, withGuess } from './suggest.ts';
 import { linksAreApart, resetZoneExists } from './session-checks.ts';
+import { memorySearchStands } from './memory-checks.ts';
 import { treesHoldOne } from './talk-checks.ts';
 import { knownTools } from './tool-checks.ts';
 import { ownSections, tenantConfig, tenantsWithOwn } from '../tenants.ts';
@@ -64,6 +65,7 @@ export const crossChecks: readonly Rule[] = [
   treesHoldOne,
   providersStand,
   searchStands,
+  memorySearchStands,
   gatewayIsGuarded,
   tailscaleFits,
   natsLoginStands,

@@ -103,9 +103,10 @@ const quota = section('how much may come; of all gateways together', {
   }),
   runningMax: Type.Integer({
     minimum: 1,
-    maximum: 1_024,
-    default: 256,
-    description: 'pieces of work of one tenant that one process does at once; others wait',
+    maximum: 2_048,
+    default: 1_024,
+    description:
+      'effects of one tenant, such as calls of models and tools, that one process runs at once (2,048 of all tenants together); more wait',
   }),
 });
 

@@ -13,6 +13,7 @@ import { agentsSection } from './agents.ts';
 import { channelsSection } from './channels.ts';
 import { clusterSection, natsSection } from './cluster.ts';
 import { gatewayAuthSection } from './gateway-auth.ts';
+import { memorySection } from './memory.ts';
 import { modelsSection } from './models.ts';
 import { pluginsSection } from './plugins.ts';
 import { budgetSection, messagesSection } from './runs.ts';
@@ -192,6 +193,7 @@ export const loadedSchema = section('configuration of troupe', {
   plugins: pluginsSection,
   skills: skillsSection,
   budget: budgetSection,
+  memory: memorySection,
   models: modelsSection,
   runtime,
   nats: natsSection,

@@ -6,6 +6,7 @@
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import { record, sameAs, secret, section } from './fields.ts';
 import { agentsSection } from './agents.ts';
+import { memorySection } from './memory.ts';
 import { modelsSection } from './models.ts';
 import { budgetSection, messagesSection } from './runs.ts';
 import { hooksSection, skillsSection, toolsSection } from './tools.ts';
@@ -35,6 +36,7 @@ const tenant = section('one tenant: its sessions, files, devices, jobs and budge
     'its providers and keys. With this section it cannot use the providers of the installation, ' +
       'nor keys from the environment',
   ),
+  memory: own('memory', memorySection, 'how its agents find their notes'),
   tools: own('tools', toolsSection, 'its tool policy and exec patterns'),
   messages: own('messages', messagesSection, 'its message queues'),
   budget: own('budget', budgetSection, 'ceilings of all its agents together'),

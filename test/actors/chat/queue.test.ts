@@ -61,6 +61,20 @@ describe('replies of runs', () => {
     expect(again.context.queue.map(({ text }) => text)).toEqual([letters[0]!.text]);
   });
 
+  it('keep their files in the queue and in a dead letter, from the piece on that failed', () => {
+    const files = [{ name: 'a.txt', contentType: 'text/plain', bytes: 1, hash: 'ab' }];
+    const sent = { type: 'chat.deliver', id: 'm', chat: CHAT, text: 'one', files };
+    const refused = { output: { status: 'not_sent', error: { code: 'FORBIDDEN' }, isFinal: true } };
+    const { context } = after(empty(), [enqueue, sent]);
+    expect(context.queue).toMatchObject([{ text: 'one', files, piece: 0 }]);
+    const second = { ...context, queue: [{ ...context.queue[0]!, piece: 1 }] };
+    const { letters } = after(second, [giveUp, refused]);
+    expect(letters).toMatchObject([{ text: 'one', files, fromPiece: 1 }]);
+    expect(after(empty(), [enqueue, letters[0]!]).context.queue).toMatchObject([
+      { text: 'one', files, piece: 1 },
+    ]);
+  });
+
   it('are sent once when the messages joined a run of another chat', () => {
     const foreign = 'discord:main:1';
     const { context, letters } = after(

@@ -1,4 +1,5 @@
 /** The context of a tool in tests: no actors and no rows, unless the test adds them. */
+import type { Address } from '../../../protocols/address.ts';
 import { createModelCatalog } from '../../../agent/models/catalog.ts';
 import { NO_SECRETS } from '../../../agent/tools/secret-mask.ts';
 import type { ToolContext, ToolSystem } from '../../../agent/tools/tool.ts';
@@ -24,6 +25,7 @@ export const toolContext = (changes: Partial<ToolContext> = {}): ToolContext => 
   callId: 'call-1',
   confinement: { sandboxed: false, workspaceAccess: 'rw' },
   workspace: () => Promise.reject(new Error('this test has no workspace')),
+  workspaceOf: 'default/agent/main' as Address,
   update: () => {},
   system: noSystem,
   installed: [],

@@ -1,6 +1,7 @@
 /** `cron` and `message` against real actors. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cronTool } from '../../../agent/tools/schedule/cron.ts';
+import { noArtifacts } from '../../../installation/artifact-bucket.ts';
 import { messageTool } from '../../../agent/tools/sessions/message.ts';
 import type { ToolContext } from '../../../agent/tools/tool.ts';
 import { agentAddress } from '../../../actors/index.ts';
@@ -148,16 +149,18 @@ describe('cron cannot bypass the policy for messages between agents', () => {
 });
 
 describe('message', () => {
+  const message = messageTool(Promise.resolve(noArtifacts));
+
   it('to this conversation is reported as sent, so that the reply does not repeat it', async () => {
-    const result = await messageTool.run({ text: 'half done' }, toolContext());
+    const result = await message.run({ text: 'half done' }, toolContext());
     expect(result).toMatchObject({ sent: [{ to: 'agent:main:main', text: 'half done' }] });
   });
 
   it('to a named person is one notification, however often the call is repeated', async () => {
     const system = await opened();
     const context = contextOn(system);
-    const first = await messageTool.run({ text: 'it burns', to: 'ada' }, context);
-    expect(await messageTool.run({ text: 'it burns', to: 'ada' }, context)).toEqual(first);
+    const first = await message.run({ text: 'it burns', to: 'ada' }, context);
+    expect(await message.run({ text: 'it burns', to: 'ada' }, context)).toEqual(first);
     expect(first.sent).toEqual([{ to: 'ada', text: 'it burns' }]);
     const rows = system.index.list<NotificationRow>('notifications', 'default');
     expect(rows.map(({ value }) => value)).toMatchObject([

@@ -1,4 +1,5 @@
 /** The context of a tool, for tests that call a tool directly. */
+import type { Address } from '../../../protocols/address.ts';
 import { createModelCatalog } from '../../../agent/models/catalog.ts';
 import { NO_SECRETS } from '../../../agent/tools/secret-mask.ts';
 import type { ToolContext } from '../../../agent/tools/tool.ts';
@@ -17,6 +18,7 @@ export const toolContext = (over: Partial<ToolContext> = {}): ToolContext => ({
   callId: 'call-1',
   confinement: { sandboxed: false, workspaceAccess: 'rw' },
   workspace: () => Promise.reject(new Error('this test has no workspace')),
+  workspaceOf: 'default/agent/main' as Address,
   update: () => {},
   system: {
     ask: () => Promise.reject(new Error('this test has no actors')),

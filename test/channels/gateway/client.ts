@@ -36,6 +36,13 @@ export const AGENTS = {
   ],
 };
 
+/** The system of a test has no workspaces of agents. */
+export const NO_NOTES = {
+  search: () => Promise.reject(new Error('there are no notes')),
+  list: () => Promise.resolve([]),
+  read: () => Promise.resolve(undefined),
+};
+
 export const gatewayOn = (
   system: System,
   options: Partial<GatewayOptions> = {},
@@ -55,6 +62,7 @@ export const gatewayOn = (
       agents: () => AGENTS,
       hooks: () => [],
       plugins: NO_PLUGINS,
+      notes: NO_NOTES,
       payloadText: (tenant, payload) => readPayload(undefined, tenant, payload),
       maskSecrets: (text) => text,
     },

@@ -8,6 +8,7 @@ import type {
   AccountAdapter,
   ChannelAdapter,
   Connection,
+  FilePiece,
   Piece,
 } from '../../../channels/messengers/adapter.ts';
 import type {
@@ -116,12 +117,29 @@ export class AccountRun {
     });
   }
 
+  sendFile(piece: FilePiece): Promise<SendOutcome> {
+    return this.account.sendFile!(piece, AbortSignal.timeout(20_000));
+  }
+
   send(piece: Piece): Promise<SendOutcome> {
     return this.account.send(piece, AbortSignal.timeout(20_000));
   }
 }
 
 let pieces = 0;
+
+export const filePieceOf = (chat: ChatRef, file: Partial<FilePiece['file']> = {}): FilePiece => ({
+  id: `run-${++pieces}:message:0`,
+  chat,
+  file: {
+    name: 'report.pdf',
+    contentType: 'application/pdf',
+    contents: Buffer.from('%PDF-1.7'),
+    ...file,
+  },
+  attempt: 1,
+  firstTriedAt: Date.now(),
+});
 
 export const pieceOf = (chat: ChatRef, text: string, more: Partial<Piece> = {}): Piece => ({
   id: `run-${++pieces}:block:0`,

@@ -14,7 +14,8 @@ import {
 } from '../../servers/discord-server.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { AccountRun, pieceOf } from './account-run.ts';
-import { channelContract, type Messenger, type SendFault } from './contract.ts';
+import { channelContract } from './contract.ts';
+import type { Messenger, SendFault } from './messenger.ts';
 
 const quick = discordWithin({ helloMs: 500, readyMs: 3_000, requestMs: 2_000 });
 /** The SDK waits 5 s between two sessions. */
@@ -56,8 +57,13 @@ function messengerOf(server: DiscordServer): Messenger {
     mention: (chat) => void receive(chat, { content: `<@${bot.id}> so?`, mentions: [bot.user] }),
     redeliver: () => bot.dispatchMessage(last),
     shown: ({ id, thread }) =>
-      bot.shown(thread ?? id).map((one) => ({ id: one.id, text: one.content })),
+      bot.shown(thread ?? id).map(({ id: own, content, file }) => ({
+        id: own,
+        text: content,
+        ...(file && { file }),
+      })),
     failSend: (fault) => bot.fail('POST messages', faults[fault]),
+    failFile: (fault) => bot.fail('POST messages', faults[fault]),
     disconnect: () => bot.gateway.cut(),
     revoke: () => {
       bot.isRevoked = true;

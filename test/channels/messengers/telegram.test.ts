@@ -11,8 +11,9 @@ import {
   type TelegramServer,
 } from '../../servers/telegram-server.ts';
 import { eventually } from '../../runtime/eventually.ts';
-import { AccountRun, pieceOf } from './account-run.ts';
-import { channelContract, type Messenger, type SendFault } from './contract.ts';
+import { AccountRun, filePieceOf, pieceOf } from './account-run.ts';
+import { channelContract } from './contract.ts';
+import type { Messenger, SendFault } from './messenger.ts';
 
 const quick = telegramWithin({
   waitSeconds: 1,
@@ -75,6 +76,7 @@ function messengerOf(
     redeliver: () => void bot.update({ message: last.message }),
     shown: ({ id, thread }) => bot.shown(id).filter((one) => one.thread === thread),
     failSend: (fault) => bot.fail('sendMessage', faults[fault]),
+    failFile: (fault) => bot.fail('sendDocument', faults[fault]),
     disconnect: () => server.cut(),
     revoke: () => {
       bot.isRevoked = true;
@@ -193,6 +195,8 @@ describe('Telegram', () => {
     const first = await runOf().connected();
     bot.receive({ text: 'old' });
     await first.received(1);
+    // its next poll, which confirms all lower ids, must not arrive later than those
+    await eventually(() => expect(bot.pending).toBe(0));
     await first.stop();
     bot.restartUpdateIds(5);
     bot.receive({ text: 'new' });
@@ -291,6 +295,20 @@ describe('Telegram', () => {
     expect(await edit()).toMatchObject({ status: 'unknown' });
     expect(await edit()).toMatchObject({ status: 'sent', messageId });
     expect(bot.shown(42)).toMatchObject([{ text: 'final', edits: 1 }]);
+  });
+
+  test('an image is a photo; one that Telegram cannot show is a document', async () => {
+    const chat: ChatRef = { kind: 'dm', id: '42' };
+    const contentType = 'image/png';
+    for (const name of ['small; "1".png', 'wide.png'])
+      expect(await runOf().sendFile(filePieceOf(chat, { name, contentType }))).toMatchObject({
+        status: 'sent',
+      });
+    const shown = bot.shown(42).map(({ file }) => [file?.kind, file?.name]);
+    expect(shown).toEqual([
+      ['photo', 'small_ _1_.png'],
+      ['document', 'wide.png'],
+    ]);
   });
 });
 

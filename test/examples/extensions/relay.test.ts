@@ -9,11 +9,8 @@ import type { ChatRef, InboundMessage } from '../../../protocols/channel.ts';
 import { loadConfig, Secret } from '../../../runtime/config/index.ts';
 import { NONE_TAKEN } from '../../agent/plugins/plugin-folder.ts';
 import { AccountRun, pieceOf } from '../../channels/messengers/account-run.ts';
-import {
-  channelContract,
-  type Messenger,
-  type SendFault,
-} from '../../channels/messengers/contract.ts';
+import { channelContract } from '../../channels/messengers/contract.ts';
+import type { Messenger, SendFault } from '../../channels/messengers/messenger.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { write } from '../../runtime/config/folder.ts';
 import type { HttpFault } from '../../servers/http-faults.ts';
@@ -51,6 +48,11 @@ const settingsOf = (server: RelayServer, { token }: RelayAccount) => ({
   secrets: { token: new Secret(token) },
 });
 
+const fileOf = ({ name, data: bytes }: { readonly name: string; readonly data: string }) => ({
+  name,
+  contents: Buffer.from(bytes, 'base64'),
+});
+
 function messengerOf(server: RelayServer): Messenger {
   const account = server.addAccount();
   let count = 0;
@@ -75,8 +77,11 @@ function messengerOf(server: RelayServer): Messenger {
     mention: (chat) => void receive(chat, 'so @relay?', true),
     redeliver: () => account.receive(last!),
     shown: ({ id, thread }) =>
-      [...account.posted.values()].filter(({ chat }) => chat.id === id && chat.thread === thread),
+      [...account.posted.values()]
+        .filter(({ chat }) => chat.id === id && chat.thread === thread)
+        .map(({ file: posted, ...one }) => ({ ...one, ...(posted && { file: fileOf(posted) }) })),
     failSend: (fault) => void server.faults.push(faults[fault]),
+    failFile: (fault) => void server.faults.push(faults[fault]),
     disconnect: () => server.server.closeAllConnections(),
     revoke() {
       account.isRevoked = true;

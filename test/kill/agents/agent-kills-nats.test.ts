@@ -5,7 +5,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { checkAll } from './agent-checks.ts';
-import { connectTo, randomOf } from '../conversations.ts';
+import { connectTo } from '../conversations.ts';
+import { randomOf } from '../../random.ts';
 import { HeldAgents, killDoomed, rest } from './held-agents.ts';
 import { describeWithNats, TestCluster, WORKERS } from '../test-cluster.ts';
 

@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { checkAll } from './agent-checks.ts';
-import { randomOf } from '../conversations.ts';
+import { randomOf } from '../../random.ts';
 import { HeldAgents, killDoomed, rest } from './held-agents.ts';
 import { TestProgram } from '../test-program.ts';
 

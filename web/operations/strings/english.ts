@@ -1,4 +1,6 @@
 /** The texts of the views of operations in English. */
+import { agents, memory } from './agents-english.ts';
+
 const times = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 const number = new Intl.NumberFormat('en');
 
@@ -246,25 +248,8 @@ export const strings = {
     day: 'Day',
     none: 'Nothing was used yet. Every answer of a model counts here.',
   },
-  agents: {
-    title: 'Agents',
-    model: 'Model',
-    fallbacks: 'Fallbacks',
-    workspace: 'Workspace',
-    tools: 'Tools',
-    skills: 'Skills',
-    hooks: 'Hooks of all agents',
-    noHooks: 'No hooks are loaded (docs/hooks.md).',
-    files: 'Files of its prompt',
-    missing: 'missing',
-    talk: 'New conversation',
-    notUsed: 'not used',
-    empty: {
-      title: 'No agents',
-      text: 'An agent has a model, a workspace and a policy. The configuration lists them.',
-      command: 'npx troupe config show',
-    },
-  },
+  memory,
+  agents,
   audit: {
     title: 'Audit',
     at: 'Time',

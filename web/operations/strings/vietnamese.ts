@@ -1,5 +1,6 @@
 /** The texts of the views of operations in Vietnamese. */
 import type { Strings } from './english.ts';
+import { agents, memory } from './agents-vietnamese.ts';
 
 const times = new Intl.DateTimeFormat('vi', { dateStyle: 'medium', timeStyle: 'medium' });
 const number = new Intl.NumberFormat('vi');
@@ -246,25 +247,8 @@ export const strings: Strings = {
     day: 'Ngày',
     none: 'Chưa dùng gì. Mỗi câu trả lời của mô hình được tính ở đây.',
   },
-  agents: {
-    title: 'Trợ lý',
-    model: 'Mô hình',
-    fallbacks: 'Dự phòng',
-    workspace: 'Thư mục làm việc',
-    tools: 'Công cụ',
-    skills: 'Kỹ năng',
-    hooks: 'Hook của mọi agent',
-    noHooks: 'Chưa nạp hook nào (docs/hooks.md).',
-    files: 'Các tệp của lời nhắc',
-    missing: 'chưa có',
-    talk: 'Cuộc trò chuyện mới',
-    notUsed: 'không dùng',
-    empty: {
-      title: 'Không có trợ lý nào',
-      text: 'Một trợ lý có mô hình, thư mục làm việc và chính sách. Cấu hình liệt kê các trợ lý.',
-      command: 'npx troupe config show',
-    },
-  },
+  memory,
+  agents,
   audit: {
     title: 'Kiểm toán',
     at: 'Thời điểm',

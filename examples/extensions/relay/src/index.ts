@@ -3,11 +3,17 @@
  *
  *   GET  /me                  { id, name, last }: the account, and the number of the last message
  *   GET  /updates?after=N     messages after N as soon as there is one, at most 20 s later
- *   POST /messages            { id, chat, text, replyTo }: a repeated id is one message
+ *   POST /messages            { id, chat, text, replyTo, file? }: a repeated id is one message;
+ *                             file has name, contentType and data, its bytes in base64
  *   POST /typing              { chat }
  *   GET  /files/ID            { data }: the bytes of a file in base64
  */
-import { type ChannelConnection, definePlugin, type PluginAccount } from 'troupe/plugin-sdk';
+import {
+  type ChannelConnection,
+  definePlugin,
+  type PluginAccount,
+  type PluginChannel,
+} from 'troupe/plugin-sdk';
 import { ask, Refused } from './api.ts';
 
 type Update = { number: number; message: Parameters<ChannelConnection['messages']>[0][number] };
@@ -32,6 +38,30 @@ async function receive(account: PluginAccount, connection: ChannelConnection): P
   }
 }
 
+/** Posts a message. What the service did not refuse, it may have accepted. */
+async function post(
+  account: PluginAccount,
+  message: object,
+  signal: AbortSignal,
+): ReturnType<PluginChannel['send']> {
+  try {
+    const body = JSON.stringify(message);
+    const posted = await ask(account, '/messages', { method: 'POST', body, signal });
+    return { status: 'sent', messageId: (posted as { id: string }).id };
+  } catch (error) {
+    const { message: why } = error as Error;
+    if (!(error instanceof Refused) || error.status >= 500)
+      return { status: 'unknown', error: { code: 'UNAVAILABLE', message: why } };
+    const { retryAfterMs } = error;
+    return retryAfterMs === undefined
+      ? { status: 'not_sent', isFinal: true, error: { code: 'FORBIDDEN', message: why } }
+      : {
+          status: 'not_sent',
+          error: { code: 'RATE_LIMIT_EXCEEDED', message: why, retryAfterMs },
+        };
+  }
+}
+
 export default definePlugin({
   name: 'relay',
   version: '1.0.0',
@@ -48,24 +78,10 @@ export default definePlugin({
           return { error: `${(error as Error).message}${remedy}`, isFinal };
         }
       },
-      async send(account, { id, chat, text, replyTo }, { signal }) {
-        try {
-          const body = JSON.stringify({ id, chat, text, replyTo });
-          const posted = await ask(account, '/messages', { method: 'POST', body, signal });
-          return { status: 'sent', messageId: (posted as { id: string }).id };
-        } catch (error) {
-          const { message } = error as Error;
-          if (!(error instanceof Refused) || error.status >= 500)
-            return { status: 'unknown', error: { code: 'UNAVAILABLE', message } };
-          const { retryAfterMs } = error;
-          return retryAfterMs === undefined
-            ? { status: 'not_sent', isFinal: true, error: { code: 'FORBIDDEN', message } }
-            : {
-                status: 'not_sent',
-                error: { code: 'RATE_LIMIT_EXCEEDED', message, retryAfterMs },
-              };
-        }
-      },
+      send: (account, { id, chat, text, replyTo }, { signal }) =>
+        post(account, { id, chat, text, replyTo }, signal),
+      sendFile: (account, { id, chat, file, replyTo }, { signal }) =>
+        post(account, { id, chat, text: '', file, replyTo }, signal),
       async typing(account, chat, { signal }) {
         await ask(account, '/typing', { method: 'POST', body: JSON.stringify({ chat }), signal });
       },

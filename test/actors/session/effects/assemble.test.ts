@@ -3,6 +3,7 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { assemble, filesOf } from '../../../../actors/session/effects/assemble.ts';
+import { logNotes } from '../../../../agent/context/daily-log.ts';
 import { createSecretMask } from '../../../../agent/tools/secret-mask.ts';
 import type { AssembleInput, AssembleOutput } from '../../../../actors/session/types.ts';
 import { eventually } from '../../../runtime/eventually.ts';
@@ -46,6 +47,33 @@ describe('a prompt', () => {
     const next = await make({ digest: first.digest });
     expect(next.prompt?.system).toContain('Feed the dog.');
     expect(next.digest).not.toBe(first.digest);
+    await end();
+  });
+
+  it('contains the notes of today and yesterday, and MEMORY.md in the main session only', async () => {
+    const { make, inWorkspace, end } = await onStage();
+    const day = 86_400_000;
+    await inWorkspace(async (path) => {
+      await writeFile(join(path, 'MEMORY.md'), 'Text of MEMORY.');
+      for (const [at, text] of [
+        [Date.now(), 'of today'],
+        [Date.now() - day, 'of yesterday'],
+        [Date.now() - 2 * day, 'of the day before'],
+      ] as const)
+        await logNotes(path, { id: text, sessionKey: 's', text, at });
+    });
+    const systemOf = async (about: Partial<AssembleInput>) => (await make(about)).prompt!.system;
+    const main = await systemOf({});
+    const group = await systemOf({ sessionKey: 'agent:main:telegram:group:1' });
+    const about = { isSubagent: true, parent: 'agent:boss:main' } as const;
+    const subagent = await systemOf({ ...about, sessionKey: 'agent:main:subagent:1' });
+    for (const text of ['of today', 'of yesterday']) {
+      for (const system of [main, group]) expect(system).toContain(text);
+      expect(subagent).not.toContain(text);
+    }
+    expect(main).toContain('# MEMORY.md\n\nText of MEMORY.');
+    for (const system of [group, subagent]) expect(system).not.toContain('Text of MEMORY.');
+    expect(main).not.toContain('of the day before');
     await end();
   });
 

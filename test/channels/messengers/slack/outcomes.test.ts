@@ -4,7 +4,7 @@ import { slack } from '../../../../channels/messengers/slack/adapter.ts';
 import type { AccountAdapter, Piece } from '../../../../channels/messengers/adapter.ts';
 import type { SlackApp } from '../../../servers/slack-app.ts';
 import { openSlackServer, type SlackServer } from '../../../servers/slack-server.ts';
-import { AccountRun, pieceOf } from '../account-run.ts';
+import { AccountRun, filePieceOf, pieceOf } from '../account-run.ts';
 import { settingsOf } from './slack-messenger.ts';
 
 const never = new AbortController().signal;
@@ -136,4 +136,33 @@ test('a file without the right is refused with the scope, and never stored as a 
   await expect(account.download!({ kind: 'file', id: 'F9' }, never)).rejects.toThrow(
     'file_not_found',
   );
+});
+
+test('a file that was not uploaded was not sent, and may be sent again', async () => {
+  for (const path of ['getUploadURLExternal', '/upload/']) {
+    for (const fault of [{ kind: 'cut' }, { kind: 'answer', status: 503 }] as const) {
+      server.faults.push({ ...fault, path, accepted: true });
+      const outcome = await account.sendFile!(filePieceOf(channel), never);
+      expect(outcome).toMatchObject({ status: 'not_sent', error: { code: 'UNAVAILABLE' } });
+      expect(outcome).not.toHaveProperty('isFinal');
+    }
+  }
+  expect(app.posted).toEqual([]);
+});
+
+test('a file needs the scope files:write, and the error says so', async () => {
+  app.scopes = app.scopes.replace('files:write,', '');
+  expect(await account.sendFile!(filePieceOf(channel), never)).toMatchObject({
+    status: 'not_sent',
+    isFinal: true,
+    error: { message: expect.stringContaining('add the scope files:write') },
+  });
+});
+
+test('messages of files, which have no metadata, do not hide whether a text was posted', async () => {
+  const lost = pieceOf(channel, 'lost');
+  await account.sendFile!(filePieceOf(channel), never);
+  expect(await account.reconcile!(lost, never)).toMatchObject({ status: 'not_sent' });
+  await lose(lost);
+  expect(await account.reconcile!(lost, never)).toMatchObject({ status: 'sent' });
 });

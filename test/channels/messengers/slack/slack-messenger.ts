@@ -5,9 +5,10 @@ import { Secret } from '../../../../runtime/config/index.ts';
 import type { HttpFault } from '../../../servers/http-faults.ts';
 import type { SlackApp } from '../../../servers/slack-app.ts';
 import { openSlackServer, type SlackServer } from '../../../servers/slack-server.ts';
-import type { Messenger, SendFault } from '../contract.ts';
+import type { Messenger, SendFault } from '../messenger.ts';
 
 const post = '/chat.postMessage';
+const complete = '/files.completeUploadExternal';
 const FAULTS: Readonly<Record<SendFault, HttpFault>> = {
   rateLimit: { path: post, kind: 'answer', status: 429, headers: { 'retry-after': '7' } },
   errorBefore: { path: post, kind: 'answer', status: 500 },
@@ -53,8 +54,14 @@ function messengerOf(server: SlackServer, app: SlackApp, hookUrl: string | undef
     write: (chat, text) => app.write(chat.id, text, inThread(chat)),
     mention: ({ id }) => void app.write(id, `ask <@${app.user}> about it`),
     redeliver: () => app.emitLastAgain(),
-    shown: ({ id, thread }) => app.shown(id, thread).map(({ ts, text }) => ({ id: ts, text })),
+    shown: ({ id, thread }) =>
+      app.shown(id, thread).map(({ ts, text, files }) => ({
+        id: ts,
+        text,
+        ...(files && { file: files[0]! }),
+      })),
     failSend: (fault) => void server.faults.push(FAULTS[fault]),
+    failFile: (fault) => void server.faults.push({ ...FAULTS[fault], path: complete }),
     ...(hookUrl === undefined ? { disconnect: () => app.cut(), revoke: () => app.revoke() } : {}),
     revoked: /install the app again/,
     addFile(bytes) {

@@ -39,6 +39,13 @@ describe('pieces', () => {
     );
   });
 
+  test('bug: the marks of a quote were left at the end of a piece, without its text', () => {
+    const quote = '> > ****[label](https://example.com/x_y)********word****';
+    const code = '```not a language!\nlet x = <T>1 && 2;\n```\n\n';
+    const pieces = piecesOf(code + quote, { dialect: 'telegram-html', charactersMax: 160 });
+    expect(pieces.map((one) => one.markdown)).toEqual([code, quote]);
+  });
+
   test('lose nothing but white space, empty lines of quotes and lines of fences', () => {
     const isFence = (line: string) => /^[\s>]*(?:`{3,}|~{3,})/.test(line);
     // Marks of a quote without text are white space of the quote.

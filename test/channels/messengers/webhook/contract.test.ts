@@ -3,7 +3,8 @@ import type { ChatRef } from '../../../../protocols/channel.ts';
 import { Secret } from '../../../../runtime/config/index.ts';
 import type { HttpFault } from '../../../servers/http-faults.ts';
 import { openWebhookServer } from '../../../servers/webhook-server.ts';
-import { channelContract, type Messenger, type SendFault } from '../contract.ts';
+import { channelContract } from '../contract.ts';
+import type { Messenger, SendFault } from '../messenger.ts';
 
 const FAULTS: Readonly<Record<SendFault, HttpFault>> = {
   rateLimit: { kind: 'answer', status: 429, headers: { 'retry-after': '7' } },
@@ -48,12 +49,18 @@ async function openOne(hookUrl: string): Promise<Messenger> {
     shown: (chat) =>
       [...server.messages]
         .filter(([, body]) => body.chat.id === chat.id && body.chat.thread === chat.thread)
-        .map(([id, { text }]) => ({ id, text })),
+        .map(([id, { text, file }]) => ({ id, text, ...(file && { file: fileOf(file) }) })),
     failSend: (fault) => void server.faults.push(FAULTS[fault]),
+    failFile: (fault) => void server.faults.push(FAULTS[fault]),
     another: () => messenger,
     close: () => server.close(),
   };
   return messenger;
 }
+
+const fileOf = ({ name, content }: { readonly name: string; readonly content: string }) => ({
+  name,
+  contents: Buffer.from(content, 'base64'),
+});
 
 channelContract('webhook', webhook, openTwo);

@@ -8,7 +8,7 @@ import {
   type WhatsAppNumber,
   type WhatsAppServer,
 } from '../../../servers/whatsapp-server.ts';
-import type { Messenger, SendFault } from '../contract.ts';
+import type { Messenger, SendFault } from '../messenger.ts';
 
 const path = '/messages';
 const FAULTS: Readonly<Record<SendFault, HttpFault>> = {
@@ -54,6 +54,7 @@ function messengerOf(server: WhatsAppServer, number: WhatsAppNumber, hookUrl: st
     redeliver: () => number.postLastAgain(),
     shown: (chat) => number.sent.filter(({ to }) => to === chat.id),
     failSend: (fault) => void server.faults.push(FAULTS[fault]),
+    failFile: (fault) => void server.faults.push(FAULTS[fault]),
     addFile(bytes) {
       const id = String(900 + number.files.size);
       number.files.set(id, Buffer.from(bytes));

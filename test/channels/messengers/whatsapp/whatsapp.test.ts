@@ -11,7 +11,13 @@ import {
   type WhatsAppNumber,
   type WhatsAppServer,
 } from '../../../servers/whatsapp-server.ts';
-import { AccountRun, pieceOf, startWebhookHost, type WebhookHost } from '../account-run.ts';
+import {
+  AccountRun,
+  filePieceOf,
+  pieceOf,
+  startWebhookHost,
+  type WebhookHost,
+} from '../account-run.ts';
 import { get, post } from '../requests.ts';
 import { settingsOf, VERIFY_TOKEN } from './whatsapp-messenger.ts';
 
@@ -256,4 +262,47 @@ test('Meta that is not reachable or fails is tried again later', async () => {
     run.start();
     expect(await run.ended()).toMatchObject({ isFinal: false, error: { code: 'UNAVAILABLE' } });
   }
+});
+
+describe('A file', () => {
+  const shown = async (name: string, contentType: string, bytes = 10) => {
+    const contents = Buffer.alloc(bytes);
+    const outcome = await run.sendFile(filePieceOf(chat, { name, contentType, contents }));
+    expect(outcome).toMatchObject({ status: 'sent' });
+    const { kind, name: shownName } = number.sent.at(-1)!.file!;
+    return [kind, shownName];
+  };
+
+  test('is shown as what it is; texts and large images are documents', async () => {
+    expect(await shown('a.png', 'image/png')).toEqual(['image', 'a.png']);
+    expect(await shown('a.mp3', 'audio/mpeg')).toEqual(['audio', 'a.mp3']);
+    expect(await shown('a.mp4', 'video/mp4')).toEqual(['video', 'a.mp4']);
+    expect(await shown('a.csv', 'text/csv')).toEqual(['document', 'a.csv']);
+    expect(await shown('a.json', 'application/json')).toEqual(['document', 'a.json']);
+    expect(await shown('b.png', 'image/png', 6_000_000)).toEqual(['document', 'b.png']);
+  });
+
+  test('of another type is not accepted', () => {
+    const { accepts } = whatsapp.abilities.files!;
+    expect(accepts!('application/zip')).toBe(false);
+    expect(accepts!('application/pdf')).toBe(true);
+  });
+
+  test('whose upload failed was not sent, and may be sent again', async () => {
+    for (const fault of [{ kind: 'cut' }, { kind: 'answer', status: 500 }] as const) {
+      server.faults.push({ ...fault, path: '/media', accepted: true });
+      const outcome = await run.sendFile(filePieceOf(chat));
+      expect(outcome).toMatchObject({ status: 'not_sent', error: { code: 'UNAVAILABLE' } });
+      expect(outcome).not.toHaveProperty('isFinal');
+    }
+    expect(number.sent).toEqual([]);
+  });
+
+  test('whose answer was lost is proved by its status', async () => {
+    number.hasStatuses = true;
+    server.faults.push({ path: '/messages', kind: 'cut', accepted: true });
+    const piece = filePieceOf(chat);
+    expect(await run.sendFile(piece)).toMatchObject({ status: 'unknown' });
+    await eventually(() => expect(run.outcomes.get(piece.id)).toMatchObject({ status: 'sent' }));
+  });
 });

@@ -1,0 +1,122 @@
+/**
+ * WorkspaceNotes: the notes in a workspace: `MEMORY.md`, and `*.md` below `memory/`.
+ *
+ * Invariant: links are ignored, and no file outside the workspace is read.
+ */
+import type { BigIntStats, Dirent } from 'node:fs';
+import { lstat, readdir, realpath } from 'node:fs/promises';
+import { join, posix } from 'node:path';
+import {
+  MAIN_MEMORY,
+  MEMORY_FOLDER,
+  type MemoryFiles,
+  NOTE_BYTES_MAX,
+  type NoteFile,
+  NOTES_MAX,
+} from '../../../memory/index.ts';
+import { systemClock } from '../../../runtime/index.ts';
+import { maskedNote } from './masked-note.ts';
+import type { SecretMask } from '../secret-mask.ts';
+import { openToRead, PathRefused, workspacePath } from '../files/paths.ts';
+
+/** Whether the path could be that of a note; one with `..` or `./` could not. */
+export const isNotePath = (path: string): boolean =>
+  path === MAIN_MEMORY ||
+  (path === posix.normalize(path) && path.startsWith(`${MEMORY_FOLDER}/`) && path.endsWith('.md'));
+
+/** Folders within folders. */
+const DEPTH_MAX = 8;
+/** A file that was just written may be written again without a change of its times. */
+const UNSETTLED_MS = 50;
+const text = new TextDecoder('utf-8', { fatal: true });
+
+export class WorkspaceNotes implements MemoryFiles {
+  readonly #root: string;
+  readonly #secrets: Pick<SecretMask, 'text'>;
+
+  /** @param secrets masked before a text is cut, which could leave a part of a value */
+  constructor(root: string, secrets: Pick<SecretMask, 'text'>) {
+    this.#root = root;
+    this.#secrets = secrets;
+  }
+
+  async list(): Promise<readonly NoteFile[]> {
+    const paths = [MAIN_MEMORY, ...(await this.#below(MEMORY_FOLDER, DEPTH_MAX))];
+    const files: NoteFile[] = [];
+    // a few at a time: each costs one call to the file system
+    for (let at = 0; at < paths.length; at += 64) {
+      const some = await Promise.all(paths.slice(at, at + 64).map((path) => this.#stamped(path)));
+      files.push(...some.filter((file) => file !== undefined));
+    }
+    return files;
+  }
+
+  /** Sorted; more than the index takes are not looked for. */
+  async #below(folder: string, depth: number): Promise<string[]> {
+    const found: string[] = [];
+    for (const entry of await this.#entriesOf(folder)) {
+      const path = `${folder}/${entry.name}`;
+      if (entry.isFile() && entry.name.endsWith('.md')) found.push(path);
+      if (entry.isDirectory() && depth > 1) found.push(...(await this.#below(path, depth - 1)));
+      if (found.length > NOTES_MAX) break;
+    }
+    return found;
+  }
+
+  async #entriesOf(folder: string): Promise<Dirent[]> {
+    try {
+      const place = join(this.#root, folder);
+      // the type of an entry does not follow links, so only the first folder could be one
+      if (!(await lstat(place)).isDirectory()) return [];
+      const entries = await readdir(place, { withFileTypes: true });
+      return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+    } catch (error) {
+      if (isGone(error)) return [];
+      throw error;
+    }
+  }
+
+  async #stamped(path: string): Promise<NoteFile | undefined> {
+    try {
+      const found = await lstat(join(this.#root, path), { bigint: true });
+      if (!found.isFile()) return undefined;
+      return { path, stamp: stampOf(found), bytes: Number(found.size) };
+    } catch (error) {
+      if (isGone(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async read(path: string): Promise<string | undefined> {
+    try {
+      const at = await workspacePath(this.#root, path);
+      // a link could name a file that the session may not see
+      if (at.path !== join(await realpath(this.#root), path)) return undefined;
+      const file = await openToRead(this.#root, at);
+      try {
+        const found = await file.stat({ bigint: true });
+        if (found.size > NOTE_BYTES_MAX) return undefined;
+        const note = text.decode(await file.readFile());
+        const [before, after] = [stampOf(found), stampOf(await file.stat({ bigint: true }))];
+        const stamp = before === after ? before : undefined;
+        return maskedNote(note, { path: at.path, stamp }, this.#secrets);
+      } finally {
+        await file.close();
+      }
+    } catch (error) {
+      if (error instanceof PathRefused || error instanceof TypeError || isGone(error))
+        return undefined;
+      throw error;
+    }
+  }
+}
+
+/** undefined: it may change again without a change of its times. */
+function stampOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string | undefined {
+  // the file system's clock, not the time of the call, says whether it may change unseen
+  const isSettled = Number(ctimeNs / 1_000_000n) < systemClock.wallMs() - UNSETTLED_MS;
+  return isSettled ? `${ino} ${size} ${mtimeNs} ${ctimeNs}` : undefined;
+}
+
+const isGone = (error: unknown): boolean =>
+  ['ENOENT', 'ENOTDIR', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? '');

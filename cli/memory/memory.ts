@@ -1,0 +1,158 @@
+/**
+ * `troupe memory`: searches the notes in an agent's folder, and stores their vectors. It connects
+ * to no gateway, so troupe may run meanwhile.
+ */
+import { BlobSegments } from '../../installation/blob-segments.ts';
+import type { MemoryToolsOptions } from '../../agent/tools/memory/memory-tools.ts';
+import { createSecretMask } from '../../agent/tools/secret-mask.ts';
+import { WorkspaceNotes } from '../../agent/tools/memory/workspace-notes.ts';
+import { knownSecrets } from '../../installation/known-secrets.ts';
+import { memoryOptions } from '../../installation/memory-options.ts';
+import { catalogOf } from '../../installation/tenant-parts.ts';
+import { type Answer, MemoryIndex, type Question } from '../../memory/index.ts';
+import { address, DEFAULT_TENANT } from '../../protocols/address.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { fileBlobsBeside } from '../../runtime/blobs/files.ts';
+import { storeFolder } from '../../runtime/config/index.ts';
+import { embeddedBlobsFolder, systemClock } from '../../runtime/index.ts';
+import { agentFolder, type AgentWorkspaceOptions, isClustered } from '../agents/agent-workspace.ts';
+import { exitCodes } from '../exit.ts';
+import { loadForTenant } from '../options.ts';
+import { printJson } from '../output.ts';
+
+export type MemoryOptions = AgentWorkspaceOptions;
+export type MemorySearchOptions = MemoryOptions & {
+  readonly maxResults?: number;
+  readonly minScore?: number;
+};
+
+/** Exit code 1 when nothing was found. */
+export async function memorySearch(query: string, options: MemorySearchOptions): Promise<number> {
+  const notes = await opened(options);
+  const { maxResults = notes.settings.maxResults, minScore = notes.settings.minScore } = options;
+  if (!(minScore >= 0 && minScore <= 1))
+    throw new TroupeError('INVALID_ARGUMENT', '--min-score must be a number from 0 to 1');
+  const answer = await notes.search({ query, maxResults, minScore });
+  const { hits, left, mode, whyText } = answer;
+  if (options.json) printJson({ hits, left, mode, ...(whyText !== undefined && { whyText }) });
+  else {
+    for (const { path, startLine, endLine, score, excerpt } of hits)
+      process.stdout.write(
+        `${path}#L${startLine}-L${endLine}  ${score.toFixed(2)}\n${indented(excerpt)}\n\n`,
+      );
+    if (hits.length === 0) process.stdout.write('no note was found\n');
+    warn(answer);
+  }
+  return hits.length > 0 ? exitCodes.ok : exitCodes.failure;
+}
+
+/** Asks no model. */
+export async function memoryStatus(options: MemoryOptions): Promise<number> {
+  const { folder, model, search } = await opened(options);
+  const from = performance.now();
+  const answer = await search({ ...NOTHING, embedMs: 0 });
+  const { files, chunks, left, missing } = answer;
+  const indexedMs = Math.round(performance.now() - from);
+  const vectors = model === undefined ? {} : { model, vectors: { missing } };
+  if (options.json) printJson({ folder, files, chunks, left, indexedMs, ...vectors });
+  else {
+    process.stdout.write(`${files} notes, ${chunks} chunks, read in ${indexedMs} ms\n${folder}\n`);
+    if (model !== undefined) process.stdout.write(`vectors of ${model}: ${missing} missing\n`);
+    warn({ left });
+  }
+  return exitCodes.ok;
+}
+
+/** Exit code 1 when chunks are left without a vector. */
+export async function memoryIndex(options: MemoryOptions): Promise<number> {
+  const { model, search } = await opened(options);
+  if (model === undefined)
+    throw new TroupeError(
+      'CONFLICT',
+      'memory.search.model is not set, so notes are found by their words and need no index',
+    );
+  const onProgress = (missing: number) => {
+    if (process.stderr.isTTY) process.stderr.write(`\r${missing} chunks left `);
+  };
+  const embedMs = Number.MAX_SAFE_INTEGER;
+  const answer = await search({ ...NOTHING, embedMs, onProgress });
+  const { chunks, missing, refused, usage } = answer;
+  if (options.json) printJson({ model, chunks, missing, refused, usage });
+  else {
+    const cost = usage.costUsd === undefined ? '' : `, $${usage.costUsd.toFixed(4)}`;
+    process.stdout.write(
+      `${chunks - missing - refused} of ${chunks} chunks have a vector of ${model}; ` +
+        `${usage.inputTokens} tokens${cost}\n`,
+    );
+    if (refused > 0) process.stdout.write(`${refused} chunks were refused by the model\n`);
+    warn(answer);
+  }
+  return missing > 0 ? exitCodes.failure : exitCodes.ok;
+}
+
+export async function memoryReset(options: MemoryOptions): Promise<number> {
+  const { segments } = await opened(options);
+  const names = await segments.list();
+  for (const name of names) await segments.remove(name);
+  if (options.json) printJson({ removed: names.length });
+  else
+    process.stdout.write(
+      `${names.length} ${names.length === 1 ? 'file' : 'files'} with vectors removed; the notes are unchanged\n`,
+    );
+  return exitCodes.ok;
+}
+
+const NOTHING = { query: '', maxResults: 1, minScore: 0 };
+
+type Notes = {
+  readonly folder: string;
+  /** of embeddings */
+  readonly model: string | undefined;
+  readonly settings: MemoryToolsOptions;
+  readonly segments: BlobSegments;
+  search(this: void, question: Question): Promise<Answer>;
+};
+
+async function opened(options: MemoryOptions): Promise<Notes> {
+  const [{ agentId, folder }, { config }] = await Promise.all([
+    agentFolder(options),
+    loadForTenant(options),
+  ]);
+  const { tenant = DEFAULT_TENANT } = options;
+  // A promise that fails when it is used: words are searched without the store.
+  const blobs = isClustered(config)
+    ? Promise.reject(vectorsElsewhere())
+    : Promise.resolve(fileBlobsBeside(embeddedBlobsFolder(storeFolder(config))));
+  blobs.catch(() => {});
+  const catalog = catalogOf(config, [], tenant);
+  const secrets = createSecretMask(knownSecrets(config, process.env));
+  const settings = memoryOptions(config, { catalog, blobs, secrets });
+  const segments = new BlobSegments(blobs, address(tenant, 'agent', agentId));
+  const index = new MemoryIndex({ embedder: settings.embedder, segments });
+  return {
+    folder,
+    model: settings.embedder?.name,
+    settings,
+    segments,
+    search: (question) =>
+      index.search(new WorkspaceNotes(folder, secrets), {
+        ...settings.ranking,
+        now: systemClock.wallMs(),
+        ...question,
+      }),
+  };
+}
+
+const vectorsElsewhere = () =>
+  new TroupeError(
+    'CONFLICT',
+    'the vectors of these notes are in the cluster: ask the agent to search its memory',
+  );
+
+const indented = (text: string): string => text.replaceAll(/^/gm, '    ');
+
+function warn({ left, whyText, notStored }: Partial<Answer> & Pick<Answer, 'left'>): void {
+  for (const { path, why } of left) process.stderr.write(`${path} was not searched: ${why}\n`);
+  if (whyText !== undefined) process.stderr.write(`searched by words only: ${whyText}\n`);
+  if (notStored !== undefined) process.stderr.write(`vectors were not stored: ${notStored}\n`);
+}

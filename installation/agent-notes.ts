@@ -1,0 +1,68 @@
+/**
+ * The notes of agents for operators. A folder of this machine is read in place; another
+ * workspace is opened for the time of the call, and waits for a tool that works in it.
+ */
+import { isNotePath, WorkspaceNotes } from '../agent/tools/memory/workspace-notes.ts';
+import type { Question } from '../memory/index.ts';
+import type { OperationServices } from '../operations/operation.ts';
+import { defined } from '../protocols/defined.ts';
+import { type Address, address } from '../protocols/address.ts';
+import { systemClock } from '../runtime/index.ts';
+import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
+import { type InstallationParts, partsFor } from './tenant-parts.ts';
+import { filesFolder } from './workspaces.ts';
+
+export type AgentNotesParts = {
+  readonly processServices: InstallationParts;
+  readonly workspaces: Workspaces;
+  readonly clustered: boolean;
+};
+
+/** How long it waits for a tool that works in a workspace. */
+const OPEN_MS = 10_000;
+
+export function agentNotes({
+  processServices,
+  workspaces,
+  clustered,
+}: AgentNotesParts): OperationServices['notes'] {
+  async function within<Result>(
+    tenant: string,
+    agentId: string,
+    work: (files: WorkspaceNotes, owner: Address) => Promise<Result>,
+  ): Promise<Result> {
+    const { config, services } = partsFor(processServices, tenant);
+    const owner = address(tenant, 'agent', agentId);
+    const notesIn = (path: string) => new WorkspaceNotes(path, services.secrets);
+    const folder = filesFolder(config, owner, clustered);
+    if (folder !== undefined) return work(notesIn(folder), owner);
+    const workspace = await workspaces.open(owner, { signal: AbortSignal.timeout(OPEN_MS) });
+    try {
+      return await work(notesIn(workspace.path), owner);
+    } finally {
+      await workspace.close();
+    }
+  }
+
+  return {
+    async search(tenant, agentId, asked) {
+      const { options, indexes } = partsFor(processServices, tenant).memory;
+      const { query, maxResults = options.maxResults } = asked;
+      const { minScore, ranking, embedder } = options;
+      const now = systemClock.wallMs();
+      const question: Question = { ...ranking, query, maxResults, minScore, now };
+      const answer = await within(tenant, agentId, (files, owner) =>
+        indexes.search(owner, files, question),
+      );
+      const { refused: _, usage: __, notStored: ___, ...found } = answer;
+      return { ...found, ...defined({ model: embedder?.name }) };
+    },
+    async list(tenant, agentId) {
+      const notes = await within(tenant, agentId, (files) => files.list());
+      return notes.map(({ path, bytes }) => ({ path, bytes }));
+    },
+    async read(tenant, agentId, path) {
+      return isNotePath(path) ? within(tenant, agentId, (files) => files.read(path)) : undefined;
+    },
+  };
+}

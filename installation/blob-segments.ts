@@ -1,0 +1,36 @@
+/** BlobSegments: the vectors of one agent in blobs, which every process of a cluster reads. */
+import type { SegmentStore } from '../memory/index.ts';
+import { type Address, parseAddress } from '../protocols/address.ts';
+import { contentHashOf } from '../protocols/document.ts';
+import type { Blobs } from '../runtime/blobs/blobs.ts';
+
+/** Everything that is stored of the memory of one agent. */
+export const memoryPrefix = (owner: Address): string =>
+  `memory/${parseAddress(owner).tenant}/${contentHashOf(owner).slice(0, 32)}/`;
+
+export class BlobSegments implements SegmentStore {
+  readonly #blobs: Promise<Blobs>;
+  readonly #prefix: string;
+
+  constructor(blobs: Promise<Blobs>, owner: Address) {
+    this.#blobs = blobs;
+    this.#prefix = memoryPrefix(owner);
+  }
+
+  async list(): Promise<readonly string[]> {
+    const names = await (await this.#blobs).list(this.#prefix);
+    return names.map((name) => name.slice(this.#prefix.length));
+  }
+
+  async read(name: string): Promise<Uint8Array | undefined> {
+    return (await this.#blobs).get(this.#prefix + name);
+  }
+
+  async write(name: string, bytes: Uint8Array): Promise<void> {
+    await (await this.#blobs).put(this.#prefix + name, bytes);
+  }
+
+  async remove(name: string): Promise<void> {
+    await (await this.#blobs).delete(this.#prefix + name);
+  }
+}

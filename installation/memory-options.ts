@@ -1,0 +1,89 @@
+/** How agents find their notes, by the configuration. */
+import type { ModelCatalog } from '../agent/models/catalog.ts';
+import { embedderOf } from '../agent/models/configured-embedder.ts';
+import { type MemoryCounts, MemoryIndexes } from '../agent/tools/memory/memory-indexes.ts';
+import type { MemoryToolsOptions } from '../agent/tools/memory/memory-tools.ts';
+import type { SecretMask } from '../agent/tools/secret-mask.ts';
+import type { Embedder } from '../memory/index.ts';
+import type { Metrics } from '../runtime/index.ts';
+import type { Config } from '../runtime/config/index.ts';
+import type { Blobs } from '../runtime/blobs/blobs.ts';
+import { BlobSegments } from './blob-segments.ts';
+
+/** The settings of a tenant, and the indexes that its tools and operators share. */
+export type MemoryParts = {
+  readonly options: MemoryToolsOptions;
+  readonly indexes: MemoryIndexes;
+};
+
+export function memoryParts(...of: Parameters<typeof memoryOptions>): MemoryParts {
+  const options = memoryOptions(...of);
+  return { options, indexes: new MemoryIndexes(options) };
+}
+
+/** The metrics of the search of notes, of all tenants together. */
+export function watchMemory(all: readonly MemoryParts[], metrics: Pick<Metrics, 'gauge'>): void {
+  const gauge = (name: string, help: string, of: keyof MemoryCounts) =>
+    metrics.gauge(`troupe_memory_${name}`, help, () =>
+      all.reduce((sum, { indexes }) => sum + indexes.counts[of], 0),
+    );
+  gauge('searches', 'Searches in notes that this process answered, since its start', 'searches');
+  gauge('search_seconds', 'Time of these searches together', 'seconds');
+  gauge(
+    'searches_without_vectors',
+    'Of these searches: by words only, although a model is configured',
+    'withoutVectors',
+  );
+  gauge('embedded_tokens', 'Tokens of texts that these searches embedded', 'embeddedTokens');
+  gauge('indexes', 'Agents whose notes have an index in this process', 'indexes');
+  gauge('chunks', 'Chunks of notes in these indexes', 'chunks');
+}
+
+export type MemoryUses = {
+  readonly catalog: ModelCatalog;
+  /** stores vectors */
+  readonly blobs: Promise<Blobs>;
+  /** Its values are not sent to the embedding model. */
+  readonly secrets: SecretMask;
+};
+
+export function memoryOptions(
+  { memory: { search } }: Pick<Config, 'memory'>,
+  { catalog, blobs, secrets }: MemoryUses,
+): MemoryToolsOptions {
+  const {
+    model,
+    dimensions,
+    textWeight,
+    vectorWeight,
+    mmr,
+    decay,
+    maxResults,
+    minScore,
+    sessions,
+  } = search;
+  return {
+    maxResults,
+    minScore,
+    sessions,
+    ranking: {
+      weights: { text: textWeight, vector: vectorWeight },
+      lambda: mmr.enabled ? mmr.lambda : undefined,
+      halfLifeDays: decay.enabled ? decay.halfLifeDays : undefined,
+    },
+    embedder:
+      model === undefined ? undefined : masked(embedderOf(catalog, model, dimensions), secrets),
+    segmentsOf: (owner) => new BlobSegments(blobs, owner),
+  };
+}
+
+/** As results of tools are masked before a model receives them. */
+const masked = (embedder: Embedder, secrets: SecretMask): Embedder => ({
+  ...embedder,
+  embed: (texts, as, signal) =>
+    embedder.embed(
+      texts.map((text) => secrets.text(text)),
+      as,
+      signal,
+    ),
+});

@@ -1,0 +1,21 @@
+/** The memory of agents: notes in files, and how they are found. */
+export {
+  CHUNKS_MAX,
+  FILE_BYTES_MAX as NOTE_BYTES_MAX,
+  FILES_MAX as NOTES_MAX,
+  MAIN_MEMORY,
+  MEMORY_FOLDER,
+  type MemoryFiles,
+  type NoteFile,
+} from './files.ts';
+export { linesOf } from './chunks.ts';
+export { EMBEDDED_AT_ONCE, type Embedded, type EmbeddedAs, type Embedder } from './embedder.ts';
+export {
+  type Answer,
+  MemoryIndex,
+  type MemoryIndexOptions,
+  type Question,
+  type Ranking,
+} from './memory-index.ts';
+export { DIMENSIONS_MAX } from './vectors/vector-rows.ts';
+export type { SegmentStore } from './vectors/segment-store.ts';

@@ -1,0 +1,343 @@
+/**
+ * MemoryIndex: finds notes of one agent by their words, and with an embedder also by their meaning.
+ *
+ * Invariants:
+ *  1. A search compares the files with the index first, so it knows every change that was made
+ *     before it. What it cannot know is named in the answer.
+ *  2. What it answers is read from the file at that moment, and is the text that was ranked; the
+ *     index has no text. So no answer is stale.
+ *  3. Work gives way to other work of the process every few milliseconds.
+ *  4. Without a vector of every chunk it ranks by words alone, and says so.
+ *
+ * Boundary: it lives in memory and is built again from the files when the process starts; vectors
+ * are stored. One call runs at a time, the others wait.
+ */
+import { defined } from '../protocols/defined.ts';
+import { NO_USAGE, type Usage } from '../protocols/models/model-usage.ts';
+import type { NoteHit, NotesState } from '../protocols/memory.ts';
+import { unlessAborted } from '../protocols/time-limit.ts';
+import type { Scored } from './best.ts';
+import { type Chunk, chunksOf, chunksWithin } from './chunks.ts';
+import type { Embedder } from './embedder.ts';
+import { CHUNKS_MAX, FILE_BYTES_MAX, FILES_MAX, type MemoryFiles, type NoteFile } from './files.ts';
+import { excerptOf } from './excerpt.ts';
+import { aged, type Candidate, diverse, fused, type Weights } from './fusion.ts';
+import { Pace } from './pace.ts';
+import { TextIndex } from './text-index.ts';
+import { tokensOf } from './tokens.ts';
+import { keyOf } from './vectors/segment.ts';
+import type { SegmentStore } from './vectors/segment-store.ts';
+import { type Meaning, VectorSearch } from './vectors/vector-search.ts';
+
+export type MemoryIndexOptions = {
+  /** without it, notes are found by their words */
+  readonly embedder?: Embedder | undefined;
+  /** without it, vectors end with the process */
+  readonly segments?: SegmentStore | undefined;
+};
+
+/** How candidates are ranked. */
+export type Ranking = {
+  /** of both lists; default 0.5 each. Without an embedder they mean nothing */
+  readonly weights?: Weights | undefined;
+  /** notes of a day lose half of their score in so many days; default: never */
+  readonly halfLifeDays?: number | undefined;
+  /** 0 to 1, see `diverse`; default: by score alone */
+  readonly lambda?: number | undefined;
+};
+
+export type Question = Ranking & {
+  readonly query: string;
+  /** at least 1 */
+  readonly maxResults: number;
+  /** 0 to 1; hits whose scores by words and by meaning are both lower are left out */
+  readonly minScore: number;
+  /** the present time, milliseconds since the epoch; for `halfLifeDays` */
+  readonly now?: number;
+  /** No request to the embedder begins after this time. Default 15,000 */
+  readonly embedMs?: number;
+  /** the number of chunks without a vector, after each request */
+  readonly onProgress?: (missing: number) => void;
+  /** Files that it refuses are as if they did not exist. */
+  readonly allows?: (path: string) => boolean;
+  readonly signal?: AbortSignal;
+};
+
+export type Answer = Omit<NotesState, 'model'> & {
+  /** best first; no two with the same lines. By words alone, a score is that of `TextIndex.best` */
+  readonly hits: readonly NoteHit[];
+  /** texts that the model refused; they are found by their words */
+  readonly refused: number;
+  /** why new vectors are not stored, so that they must be paid again after a restart */
+  readonly notStored?: string;
+  /** of the embedder since the last answer */
+  readonly usage: Usage;
+};
+
+type IndexedFile = Pick<NoteFile, 'stamp'> & { readonly chunks: readonly number[] };
+type IndexedChunk = Omit<Chunk, 'text'> & { readonly path: string; readonly key: string };
+type Left = Map<string, string>;
+
+/** Files may change again between the comparison and the answer. */
+const ATTEMPTS_MAX = 3;
+/** Hits with the same lines as a better one are left out, so more than asked for are ranked. */
+const CANDIDATES = 4;
+/** Of each list, for the fusion. */
+const CANDIDATES_MIN = 40;
+const EMBED_MS = 15_000;
+/** Different words of a question that are looked for; each takes time. */
+const QUESTION_WORDS_MAX = 256;
+const EQUAL: Weights = { text: 0.5, vector: 0.5 };
+
+export class MemoryIndex {
+  readonly #vectors: VectorSearch | undefined;
+  #text = new TextIndex();
+  readonly #files = new Map<string, IndexedFile>();
+  readonly #chunks = new Map<number, IndexedChunk>();
+  /** by key of the text: the chunks that have it */
+  readonly #sameText = new Map<string, Set<number>>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor({ embedder, segments }: MemoryIndexOptions = {}) {
+    this.#vectors = embedder && new VectorSearch(embedder, segments);
+  }
+
+  /** chunks that it has at present */
+  get size(): number {
+    return this.#chunks.size;
+  }
+
+  /** @throws the errors of `files`, and the reason of the signal */
+  search(files: MemoryFiles, question: Question): Promise<Answer> {
+    const mine = this.#last.then(() => this.#search(files, question));
+    this.#last = mine.catch(() => {});
+    return question.signal ? unlessAborted(mine, question.signal) : mine;
+  }
+
+  async #search(files: MemoryFiles, question: Question): Promise<Answer> {
+    question.signal?.throwIfAborted();
+    for (let attempt = 1; ; attempt++) {
+      const left = await this.#follow(files, question.signal);
+      const meaning = await this.#meaning(files, question);
+      const { hits, changed } = await this.#hits(files, question, meaning);
+      for (const path of changed) await this.#forget(path, new Pace());
+      if (changed.size > 0 && attempt < ATTEMPTS_MAX) continue;
+      for (const path of changed) left.set(path, 'it changes while it is searched');
+      const { allows = () => true } = question;
+      return {
+        hits,
+        left: [...left].filter(([path]) => allows(path)).map(([path, why]) => ({ path, why })),
+        files: this.#files.size,
+        chunks: this.#chunks.size,
+        mode: meaning?.status === 'ready' ? 'hybrid' : 'text',
+        ...(meaning?.status === 'not_ready' && defined({ whyText: meaning.why })),
+        missing: this.#vectors?.missing ?? 0,
+        refused: this.#vectors?.refused ?? 0,
+        ...defined({ notStored: this.#vectors?.notStored }),
+        usage: this.#vectors?.takeUsage() ?? NO_USAGE,
+      };
+    }
+  }
+
+  // ---- the index follows the files
+
+  async #follow(files: MemoryFiles, signal?: AbortSignal): Promise<Left> {
+    const pace = new Pace();
+    if (this.#text.isSparse) await this.#clear(pace);
+    const left: Left = new Map();
+    const listed = await files.list();
+    const found = new Set(listed.map(({ path }) => path));
+    for (const path of this.#files.keys()) if (!found.has(path)) await this.#forget(path, pace);
+    for (const [at, file] of listed.entries()) {
+      signal?.throwIfAborted();
+      const why = at < FILES_MAX ? await this.#update(file, files, pace) : tooMany;
+      if (why !== undefined) left.set(file.path, why);
+    }
+    return left;
+  }
+
+  /** Returns why the file is not in the index. */
+  async #update(
+    { path, stamp, bytes }: NoteFile,
+    files: MemoryFiles,
+    pace: Pace,
+  ): Promise<string | undefined> {
+    if (stamp !== undefined && this.#files.get(path)?.stamp === stamp) return undefined;
+    await this.#forget(path, pace);
+    if (bytes > FILE_BYTES_MAX)
+      return `it has ${bytes} bytes, at most ${FILE_BYTES_MAX} are indexed`;
+    const text = await files.read(path);
+    if (text === undefined) return 'it cannot be read as UTF-8 text';
+    const added: number[] = [];
+    for (const chunk of chunksOf(text)) {
+      if (this.#chunks.size >= CHUNKS_MAX) {
+        for (const id of added) {
+          this.#remove(id);
+          await pace.pause();
+        }
+        return tooMany;
+      }
+      added.push(this.#add(path, chunk));
+      await pace.pause();
+    }
+    this.#files.set(path, { stamp, chunks: added });
+    return undefined;
+  }
+
+  #add(path: string, { text, ...lines }: Chunk): number {
+    const id = this.#text.add(tokensOf(withoutComments(text)));
+    const key = keyOf(text);
+    this.#chunks.set(id, { path, ...lines, key });
+    if (this.#vectors && embeddedOf(text) !== '') {
+      const same = this.#sameText.get(key);
+      if (same) same.add(id);
+      else this.#sameText.set(key, new Set([id]));
+      this.#vectors.add(key);
+    }
+    return id;
+  }
+
+  /** Until it is done, the file is as if it had never been read. */
+  async #forget(path: string, pace: Pace): Promise<void> {
+    const { chunks = [] } = this.#files.get(path) ?? {};
+    this.#files.delete(path);
+    for (const id of chunks) {
+      this.#remove(id);
+      await pace.pause();
+    }
+  }
+
+  #remove(id: number): void {
+    const { key } = this.#chunks.get(id)!;
+    this.#text.remove(id);
+    this.#chunks.delete(id);
+    const same = this.#sameText.get(key);
+    if (same === undefined) return;
+    same.delete(id);
+    if (same.size > 0) return;
+    this.#sameText.delete(key);
+    this.#vectors!.remove(key);
+  }
+
+  async #clear(pace: Pace): Promise<void> {
+    for (const path of this.#files.keys()) await this.#forget(path, pace);
+    this.#text = new TextIndex();
+  }
+
+  // ---- answers
+
+  /** undefined without an embedder */
+  async #meaning(files: MemoryFiles, question: Question): Promise<Meaning | undefined> {
+    const { query, embedMs = EMBED_MS, signal = NEVER, onProgress } = question;
+    return this.#vectors?.prepare(query.trim(), {
+      waitMs: embedMs,
+      signal,
+      texts: (keys) => this.#embeddedTexts(keys, files),
+      ...(onProgress && { onProgress }),
+    });
+  }
+
+  /** Each file is cut once. */
+  async #embeddedTexts(keys: readonly string[], files: MemoryFiles) {
+    const texts = new Map<string, string>();
+    const wanted = new Set(keys);
+    const pathOf = (key: string) => {
+      const [id] = this.#sameText.get(key) ?? [];
+      return id === undefined ? undefined : this.#chunks.get(id)!.path;
+    };
+    const pace = new Pace();
+    for (const path of new Set(keys.map(pathOf))) {
+      const text = path === undefined ? undefined : await files.read(path);
+      for (const chunk of text === undefined ? [] : chunksOf(text)) {
+        const key = keyOf(chunk.text);
+        if (wanted.has(key)) texts.set(key, embeddedOf(chunk.text));
+        await pace.pause();
+      }
+    }
+    return texts;
+  }
+
+  async #candidates(
+    words: readonly string[],
+    { maxResults, minScore, allows, weights = EQUAL, halfLifeDays, now = 0 }: Question,
+    meaning: Meaning | undefined,
+  ): Promise<readonly Candidate[]> {
+    const pathOf = (id: number) => this.#chunks.get(id)!.path;
+    const isAllowed = (id: number) => allows?.(pathOf(id)) ?? true;
+    const count = Math.max(maxResults * CANDIDATES, CANDIDATES_MIN);
+    const byWords = this.#text.best(words, count, isAllowed);
+    const ranked =
+      meaning?.status === 'ready'
+        ? fused(byWords, await this.#byMeaning(meaning.query, count, isAllowed), weights)
+        : byWords.map((one): Candidate => ({ ...one, textScore: one.score }));
+    const good = ranked.filter(
+      ({ textScore = 0, vectorScore = 0 }) => Math.max(textScore, vectorScore) >= minScore,
+    );
+    if (halfLifeDays === undefined) return good;
+    const older = good.map((one) => ({
+      ...one,
+      score: aged(one.score, pathOf(one.id), now, halfLifeDays),
+    }));
+    return older.sort((a, b) => b.score - a.score);
+  }
+
+  async #byMeaning(query: Float32Array, count: number, isAllowed: (id: number) => boolean) {
+    const allowed = (key: string) => [...this.#sameText.get(key)!].filter(isAllowed);
+    const nearest = await this.#vectors!.nearest(query, count, (key) => allowed(key).length > 0);
+    return nearest.flatMap(({ id: key, score }) => allowed(key).map((id) => ({ id, score })));
+  }
+
+  /** `changed`: files that no longer have what the index ranked. */
+  async #hits(files: MemoryFiles, question: Question, meaning: Meaning | undefined) {
+    const { maxResults, lambda } = question;
+    const words = [...new Set(tokensOf(question.query))].slice(0, QUESTION_WORDS_MAX);
+    const candidates = await this.#candidates(words, question, meaning);
+    const first = lambda === undefined ? maxResults : maxResults * CANDIDATES;
+    const texts = await this.#textsOf(candidates.slice(0, first), files);
+    const changed = new Set<string>();
+    const found: NoteHit[] = [];
+    for (const candidate of candidates) {
+      if (found.length === first) break;
+      const place = this.#chunks.get(candidate.id)!;
+      const { path } = place;
+      if (found.some((one) => one.path === path && overlap(one, place))) continue;
+      if (!texts.has(path)) texts.set(path, await files.read(path));
+      const chunk = chunkNow(texts.get(path), place);
+      if (chunk) found.push({ ...scoresOf(candidate), path, ...excerptOf(chunk, words) });
+      else changed.add(path);
+    }
+    const wordsOf = ({ excerpt }: NoteHit) => new Set(tokensOf(excerpt));
+    const hits = lambda === undefined ? found : diverse(found, lambda, maxResults, wordsOf);
+    return { hits, changed };
+  }
+
+  /** The files of most answers, read at once. */
+  async #textsOf(ranked: readonly Scored<number>[], files: MemoryFiles) {
+    const paths = [...new Set(ranked.map(({ id }) => this.#chunks.get(id)!.path))];
+    const texts = await Promise.all(paths.map((path) => files.read(path)));
+    return new Map(paths.map((path, at) => [path, texts[at]] as const));
+  }
+}
+
+const NEVER = new AbortController().signal;
+
+const scoresOf = ({ id: _, ...scores }: Candidate) => scores;
+
+const tooMany = `only ${FILES_MAX} files and ${CHUNKS_MAX} chunks are indexed`;
+
+/** The chunk, if the file has it at the same lines now. */
+const chunkNow = (text: string | undefined, place: IndexedChunk): Chunk | undefined =>
+  text === undefined
+    ? undefined
+    : chunksWithin(text, place).find((chunk) => keyOf(chunk.text) === place.key);
+
+/** Marks of the daily log and the like are no words of a note. */
+const withoutComments = (text: string): string => text.replaceAll(/<!--[^]*?-->/g, ' ');
+
+/** What a vector is made of; '' has none. */
+const embeddedOf = (text: string): string => withoutComments(text).trim();
+
+type Lines = { readonly startLine: number; readonly endLine: number };
+
+const overlap = (one: Lines, other: Lines): boolean =>
+  one.startLine <= other.endLine && other.startLine <= one.endLine;

@@ -1,0 +1,73 @@
+/**
+ * Segments: vectors as bytes, for storage. A segment is complete or damaged: its last bytes are a
+ * hash of all others.
+ *
+ * Format, little endian: magic (4 bytes), dimensions (u32), rows (u32); each row: key (16 bytes),
+ * scale (f32), upper bytes, lower bytes; SHA-256.
+ */
+import { createHash } from 'node:crypto';
+import { DIMENSIONS_MAX, type Row, type VectorRows } from './vector-rows.ts';
+
+/** `tpv` and the version of the format */
+const MAGIC = 0x31_76_70_74;
+const HEADER_BYTES = 12;
+const KEY_BYTES = 16;
+const HASH_BYTES = 32;
+
+export type SegmentRow = Row & { readonly key: string };
+
+/** @param keys of rows that exist, as `keyOf` makes them */
+export function segmentOf(rows: VectorRows, keys: readonly string[]): Uint8Array {
+  const { dimensions } = rows;
+  const bytes = Buffer.alloc(HEADER_BYTES + keys.length * rowBytes(dimensions) + HASH_BYTES);
+  bytes.writeUInt32LE(MAGIC, 0);
+  bytes.writeUInt32LE(dimensions, 4);
+  bytes.writeUInt32LE(keys.length, 8);
+  let at = HEADER_BYTES;
+  for (const key of keys) {
+    const { scale, upper, lower } = rows.get(key)!;
+    bytes.write(key, at, KEY_BYTES, 'base64url');
+    bytes.writeFloatLE(scale, at + KEY_BYTES);
+    bytes.set(bytesOf(upper), at + KEY_BYTES + 4);
+    bytes.set(bytesOf(lower), at + KEY_BYTES + 4 + dimensions);
+    at += rowBytes(dimensions);
+  }
+  hashOf(bytes.subarray(0, at)).copy(bytes, at);
+  return bytes;
+}
+
+/** undefined: damaged, or of another format */
+export function rowsOfSegment(
+  segment: Uint8Array,
+): { readonly dimensions: number; readonly rows: readonly SegmentRow[] } | undefined {
+  const bytes = Buffer.from(segment.buffer, segment.byteOffset, segment.byteLength);
+  if (bytes.length < HEADER_BYTES + HASH_BYTES || bytes.readUInt32LE(0) !== MAGIC) return undefined;
+  const end = bytes.length - HASH_BYTES;
+  if (!hashOf(bytes.subarray(0, end)).equals(bytes.subarray(end))) return undefined;
+  const [dimensions, count] = [bytes.readUInt32LE(4), bytes.readUInt32LE(8)];
+  if (dimensions < 1 || dimensions > DIMENSIONS_MAX) return undefined;
+  if (end - HEADER_BYTES !== count * rowBytes(dimensions)) return undefined;
+  const rows = Array.from({ length: count }, (_, n) => {
+    const at = HEADER_BYTES + n * rowBytes(dimensions);
+    const upper = bytes.subarray(at + KEY_BYTES + 4, at + KEY_BYTES + 4 + dimensions);
+    const lower = bytes.subarray(at + KEY_BYTES + 4 + dimensions, at + rowBytes(dimensions));
+    return {
+      key: bytes.toString('base64url', at, at + KEY_BYTES),
+      scale: bytes.readFloatLE(at + KEY_BYTES),
+      upper: signed(upper),
+      lower: signed(lower),
+    };
+  });
+  return { dimensions, rows };
+}
+
+/** 128 bits of the SHA-256. */
+export const keyOf = (text: string | Uint8Array): string =>
+  createHash('sha256').update(text).digest().toString('base64url', 0, KEY_BYTES);
+
+const rowBytes = (dimensions: number): number => KEY_BYTES + 4 + 2 * dimensions;
+const hashOf = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
+const bytesOf = (signedBytes: Int8Array): Uint8Array =>
+  new Uint8Array(signedBytes.buffer, signedBytes.byteOffset, signedBytes.byteLength);
+const signed = (bytes: Uint8Array): Int8Array =>
+  new Int8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);

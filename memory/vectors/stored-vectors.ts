@@ -1,0 +1,155 @@
+/**
+ * StoredVectors: the vectors of one model, in memory and in segments of a store. What another
+ * process has stored is found, too.
+ *
+ * Invariants:
+ *  1. A damaged segment is removed, and its texts are embedded again.
+ *  2. A segment is removed only after others with its used vectors are durable. Vectors without a
+ *     text are left out, so those of deleted notes go.
+ */
+import type { Pace } from '../pace.ts';
+import { keyOf, rowsOfSegment, segmentOf } from './segment.ts';
+import type { SegmentStore } from './segment-store.ts';
+import { rowOf, VectorRows } from './vector-rows.ts';
+
+/** Reading a segment keeps other work of the process waiting. */
+export const SEGMENT_ROWS_MAX = 1_000;
+/** More segments that are not full are merged. */
+const PARTIAL_MAX = 16;
+/** More vectors without a text, and more than used ones, begin a merge of all segments. */
+const UNUSED_MAX = 1_000;
+/** Another process may merge segments while they are read. */
+const LOADS_MAX = 3;
+
+export class StoredVectors {
+  /** undefined: there is no vector yet, so their length is unknown */
+  rows: VectorRows | undefined;
+  readonly #store: SegmentStore | undefined;
+  /** name of the folder of the model's segments */
+  readonly #model: string;
+  /** segments whose rows are in memory, with the keys of these */
+  readonly #segments = new Map<string, readonly string[]>();
+  readonly #unsaved = new Set<string>();
+
+  constructor(identity: string, store: SegmentStore | undefined) {
+    this.#store = store;
+    this.#model = keyOf(identity);
+  }
+
+  has(key: string): boolean {
+    return this.rows?.has(key) ?? false;
+  }
+
+  get unsaved(): number {
+    return this.#unsaved.size;
+  }
+
+  /** @returns whether it has the length of the others; otherwise it is not stored */
+  put(key: string, vector: Float32Array): boolean {
+    this.rows ??= new VectorRows(vector.length);
+    if (vector.length !== this.rows.dimensions) return false;
+    this.rows.put(key, rowOf(vector));
+    this.#unsaved.add(key);
+    return true;
+  }
+
+  /**
+   * Reads the segments that it does not know yet. If all that it knew are gone, they were removed
+   * on purpose, and their vectors are forgotten. @throws errors of the store
+   */
+  async load(pace: Pace): Promise<void> {
+    for (let attempt = 1; attempt <= LOADS_MAX; attempt++) {
+      const names = await this.#names();
+      const known = [...this.#segments.keys()];
+      if (known.length > 0 && !known.some((name) => names.includes(name))) this.#forget();
+      let isWhole = true;
+      for (const name of names) isWhole = (await this.#read(name, pace)) && isWhole;
+      // A segment that was removed meanwhile is part of another one.
+      if (isWhole) return;
+    }
+  }
+
+  #forget(): void {
+    this.rows = undefined;
+    this.#segments.clear();
+    this.#unsaved.clear();
+  }
+
+  /** Returns whether the segment still exists. One of another length is left alone. */
+  async #read(name: string, pace: Pace): Promise<boolean> {
+    if (this.#segments.has(name)) return true;
+    const bytes = await this.#store!.read(name);
+    await pace.pause();
+    if (bytes === undefined) return false;
+    const segment = rowsOfSegment(bytes);
+    if (segment === undefined) {
+      await this.#store!.remove(name);
+      return true;
+    }
+    this.rows ??= new VectorRows(segment.dimensions);
+    if (segment.dimensions !== this.rows.dimensions) return true;
+    for (const row of segment.rows) this.rows.put(row.key, row);
+    this.#segments.set(
+      name,
+      segment.rows.map(({ key }) => key),
+    );
+    return true;
+  }
+
+  /**
+   * Stores the new vectors. @param isUsed whether a text has this vector now
+   * @throws errors of the store: then they are stored at the next call
+   */
+  async save(isUsed: (key: string) => boolean): Promise<void> {
+    if (!this.#store || !this.rows) return;
+    const saved = [...this.#unsaved].filter((key) => this.has(key));
+    await this.#write(saved);
+    for (const key of saved) this.#unsaved.delete(key);
+    const unused = this.rows.keys().filter((key) => !isUsed(key));
+    if (unused.length > UNUSED_MAX + this.rows.size / 2)
+      return this.#merge([...this.#segments], isUsed);
+    const partial = [...this.#segments].filter(([, keys]) => keys.length < SEGMENT_ROWS_MAX);
+    if (partial.length > PARTIAL_MAX) await this.#merge(partial, isUsed);
+  }
+
+  /** Removes the segments of other models. */
+  async removeOthers(): Promise<void> {
+    if (!this.#store) return;
+    const others = (await this.#store.list()).filter((name) => !name.startsWith(`${this.#model}/`));
+    for (const name of others) await this.#store.remove(name);
+  }
+
+  /** Writes the used vectors of these segments into fewer ones. */
+  async #merge(
+    segments: readonly (readonly [name: string, keys: readonly string[]])[],
+    isUsed: (key: string) => boolean,
+  ): Promise<void> {
+    const keys = [...new Set(segments.flatMap(([, own]) => own))].filter((key) => this.has(key));
+    const written = await this.#write(keys.filter(isUsed));
+    for (const [name] of segments) {
+      if (written.includes(name)) continue;
+      await this.#store!.remove(name);
+      this.#segments.delete(name);
+    }
+    for (const key of keys) if (!isUsed(key)) this.rows!.delete(key);
+  }
+
+  /** Returns the names of the segments. */
+  async #write(keys: readonly string[]): Promise<readonly string[]> {
+    const names: string[] = [];
+    for (let from = 0; from < keys.length; from += SEGMENT_ROWS_MAX) {
+      const own = keys.slice(from, from + SEGMENT_ROWS_MAX);
+      const segment = segmentOf(this.rows!, own);
+      const name = `${this.#model}/${keyOf(segment)}`;
+      await this.#store!.write(name, segment);
+      this.#segments.set(name, own);
+      names.push(name);
+    }
+    return names;
+  }
+
+  async #names(): Promise<readonly string[]> {
+    const all = (await this.#store?.list()) ?? [];
+    return all.filter((name) => name.startsWith(`${this.#model}/`));
+  }
+}
