@@ -89,6 +89,40 @@ describe('a conversation', () => {
     expect(activeRun(withHistory(now, older))).toBeUndefined();
   });
 
+  test('shows an answer once when the history contains it before its last events arrive', () => {
+    const read = history([user('a', 'hi'), answer('a', 'hello')]);
+    const now = withHistory(emptyConversation, read);
+    expect(shown(withChatEvent(now, final('a', 'hello')))).toEqual(['user hi', 'assistant hello']);
+    const late = withChatEvent(now, delta('a', 'hel'));
+    expect(shown(withChatEvent(late, final('a', 'hello')))).toEqual(['user hi', 'assistant hello']);
+    // The same run continues after a message that joined it.
+    expect(shown(withChatEvent(now, final('a', 'more')))).toEqual([
+      'user hi',
+      'assistant hello',
+      'live more',
+    ]);
+  });
+
+  test('shows an interruption once when the history contains it before its event arrives', () => {
+    const end: HistoryMessage = {
+      role: 'assistant',
+      runId: 'a',
+      content: [],
+      stopReason: 'aborted',
+    };
+    const now = withHistory(emptyConversation, history([user('a', 'hi'), end]));
+    expect(shown(withChatEvent(now, { runId: 'a', state: 'aborted' }))).toEqual([
+      'user hi',
+      'end ',
+    ]);
+    const late = withChatEvent(now, delta('a', 'half an'));
+    expect(shown(withChatEvent(late, { runId: 'a', state: 'aborted' }))).toEqual([
+      'user hi',
+      'live half an',
+      'end ',
+    ]);
+  });
+
   test('shows an answer after its own message, and waiting messages after that', () => {
     let now = withHistory(emptyConversation, history([user('a', 'one')]));
     now = withSent(withSent(now, sent('b', 'two')), sent('c', 'three'));

@@ -264,7 +264,18 @@ export type ChatEvent = {
 };
 
 export const withChatEvent = (now: Conversation, event: ChatEvent): Conversation =>
-  settled(withChat(now, event), event.runId);
+  settled(committed(withChat(now, event), event.runId), event.runId);
+
+/** The history may contain the end of a run before its event arrives; it is not shown again. */
+const committed = (now: Conversation, runId: string): Conversation => {
+  const run = now.live.find((each) => each.runId === runId);
+  if (run?.done !== true || run.torso) return now;
+  const isEnd = ({ role, goesOn, text }: HistoryItem) =>
+    run.end === undefined ? role === 'assistant' && !goesOn && text === run.text : role === 'end';
+  if (!now.history.some((item) => item.runId === runId && isEnd(item))) return now;
+  const after = run.end === undefined ? [] : torsoOf(run);
+  return { ...now, live: now.live.flatMap((each) => (each === run ? after : [each])) };
+};
 
 const withChat = (now: Conversation, event: ChatEvent): Conversation => {
   // The message was answered by another run; the history contains it.
