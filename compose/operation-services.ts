@@ -20,6 +20,10 @@ export const operationServices = (
   plugins: processServices.plugins,
   agents: (tenant) => agentNames(processServices, tenant),
   notes: processServices.notes ?? NO_NOTES,
+  sign: async (tenant, hash) => {
+    const bucket = await processServices.bucket.value;
+    return (await bucket.sign(tenant, hash)).artifact_uri;
+  },
   maskSecrets: maskOf(processServices),
   payloadText: (tenant, payload) => readPayload(payloads, tenant, payload),
 });

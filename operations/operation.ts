@@ -51,6 +51,11 @@ export type OperationServices = {
     /** undefined: there is no such note, or it cannot be read. @throws as `search` */
     read(this: void, tenant: string, agentId: string, path: string): Promise<string | undefined>;
   };
+  /**
+   * A signed URL of a file of the tenant, GET only.
+   * @throws TroupeError NOT_FOUND, UNAVAILABLE
+   */
+  sign(this: void, tenant: string, hash: string): Promise<string>;
   /** replaces every secret that the installation knows */
   maskSecrets(this: void, text: string): string;
   /**

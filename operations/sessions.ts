@@ -22,6 +22,7 @@ import {
   SessionFactsSchema,
   type TranscriptPage,
 } from './sessions/move-session.ts';
+import { type SentFile, sentFile } from './sessions/sent-file.ts';
 import { TranscriptEntrySchema } from './sessions/transcript-entry.ts';
 import { sessionListRow } from './sessions/session-list-row.ts';
 import { defineOperation, ObjectOf, type OperationContext, type Resource } from './operation.ts';
@@ -264,6 +265,26 @@ const fork = defineOperation({
   run: (context, params) => forkSession(asking(context), params, context.idempotencyKey),
 });
 
+const file = defineOperation({
+  name: 'sessions.file',
+  scope: 'tenant',
+  summary: 'Get a URL to download a file that an agent sent',
+  params: Type.Object({
+    key: Key,
+    message: Type.Integer({ minimum: 1, description: 'Id of the message, from `chat.history`' }),
+    hash: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 of the file' }),
+  }),
+  result: ObjectOf<SentFile>(),
+  errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'UNAVAILABLE'],
+  http: {
+    method: 'GET',
+    path: '/v1/sessions/{key}/messages/{message}/files/{hash}',
+    operationId: 'getSentFile',
+    responses: { 200: 'The file with a signed URL, which is valid for 15 minutes at most' },
+  },
+  run: (context, params) => sentFile(context, params),
+});
+
 export const sessionTranscript = defineOperation({
   name: 'sessions.transcript',
   scope: 'tenant',
@@ -330,5 +351,5 @@ const asking = (context: OperationContext): ForkScope & MovingScope => ({
 
 export const sessions: Resource = {
   name: 'sessions',
-  operations: [list, show, remove, reset, compact, fork, sessionTranscript, sessionImport],
+  operations: [list, show, remove, reset, compact, fork, file, sessionTranscript, sessionImport],
 };

@@ -12,6 +12,8 @@ import type { ErrorData } from './errors.ts';
 
 /** One account of a channel. Both parts match CHANNEL_NAME. */
 export type AccountRef = { readonly channel: string; readonly account: string };
+/** Where a text for users goes; without an account: to clients of the gateway. */
+export type TextDestination = { readonly channel: string; readonly account?: string };
 export const CHANNEL_NAME = '^[a-z0-9][a-z0-9_-]{0,31}$';
 
 /** A chat of an account, as the service identifies it. */

@@ -48,7 +48,7 @@ export type SessionReceive = {
   verbose?: Verbosity;
   /** whether the reply includes the reasoning, which is streamed in any case. Default false */
   reasoning?: boolean;
-  /** the entry point, for its queue mode; default `webchat` */
+  /** the entry point, such as `terminal` or `telegram`, for its queue mode; default `webchat` */
   channel?: string;
 
   // ---- from actors only

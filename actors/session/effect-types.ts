@@ -2,7 +2,7 @@
 import type { PlannedCall } from '../../agent/policy/planned-call.ts';
 import type { Address } from '../../protocols/address.ts';
 import type { AgentSettings } from '../../protocols/agent.ts';
-import type { AccountRef } from '../../protocols/channel.ts';
+import type { TextDestination } from '../../protocols/channel.ts';
 import type { ImagePart } from '../../protocols/content.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { SandboxPolicy } from '../../protocols/sandbox/sandbox-policy.ts';
@@ -75,8 +75,8 @@ export type CallToolsInput = {
   readonly calls: readonly PlannedCall[];
   /** the actor whose workspace the tools use; absent: the agent */
   readonly workspace?: Address;
-  /** the account of the messenger that the run's texts go to */
-  readonly chat?: AccountRef;
+  /** where the run's texts go */
+  readonly chat?: TextDestination;
   /** in a subagent's session: the tools that its parent granted */
   readonly given?: Pick<SandboxPolicy, 'allow' | 'deny'>;
 };
@@ -107,8 +107,8 @@ export type ReplyInput = {
   /** transcript position to read the run's entries from */
   readonly from: number;
   readonly error?: ErrorData;
-  /** the account of the messenger that the text goes to */
-  readonly chat?: AccountRef;
+  /** where the text goes */
+  readonly chat?: TextDestination;
 };
 export type ReplyOutput = { readonly text: string };
 

@@ -11,10 +11,10 @@
  * hooks list` shows files that cannot be loaded.
  */
 import type {
-  AccountRef,
   ChannelSender,
   InboundMessage,
   SendOutcome,
+  TextDestination,
 } from '../../protocols/channel.ts';
 import type { FilePart, ImagePart } from '../../protocols/content.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
@@ -32,8 +32,8 @@ export type HookAbout = {
 export type ContextFile = { readonly name: string; readonly text: string };
 
 /** Event and result of each hook. A result of undefined changes nothing. */
-/** A message to users: in a messenger with its account, and with the files that follow the text. */
-export type SentContent = Partial<AccountRef> & {
+/** A message to users: where it goes, and the files that follow the text. */
+export type SentContent = Partial<TextDestination> & {
   text: string;
   files?: readonly FilePart[];
 };

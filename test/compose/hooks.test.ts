@@ -127,6 +127,31 @@ describe('hooks of an installation', () => {
     expect(after.at(-1)).toMatchObject({ name: 'gateway_stop', event: { reason: 'troupe stops' } });
   });
 
+  it('see the channel of a message and of its reply, which is sent when it is stored', async () => {
+    const { config, seen } = configOf({ 'witness.mjs': witness });
+    const troupe = await startTroupe(config);
+    onTestFinished(() => troupe.stop());
+    const modes = { webchat: 'webchat', terminal: 'cli' };
+    for (const [channel, mode] of Object.entries(modes)) {
+      const version = '1.0.0';
+      const client = await connected(troupe, {
+        client: { id: 'test', version, platform: 'linux', mode },
+      });
+      onTestFinished(() => client.close());
+      const sent = { sessionKey: `agent:main:${channel}`, message: 'hi', idempotencyKey: channel };
+      await client.call('chat.send', sent);
+      await client.frame(({ event, payload }) => event === 'chat' && payload.state === 'final');
+      const eventOf = (wanted: string) =>
+        seen().find(({ name, about }) => name === wanted && about['runId'] === channel)?.event;
+      expect(eventOf('message_received')).toMatchObject({ channel });
+      expect(eventOf('message_sending')).toMatchObject({ channel });
+      expect(eventOf('message_sending')).not.toHaveProperty('account');
+      expect(eventOf('message_sent')).toMatchObject({ channel, outcome: 'sent' });
+      const list = await client.call('sessions.list', {});
+      expect(JSON.stringify(list.payload)).toContain(`"channel":"${channel}"`);
+    }
+  });
+
   it('are called once when a session ends, and not again with the next message', async () => {
     const { config, seen } = configOf({ 'witness.mjs': witness });
     const troupe = await startTroupe(config);

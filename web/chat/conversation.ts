@@ -6,8 +6,10 @@
  * active runs, and `outbox` is what this page sent. They are matched by run id, so that nothing is
  * shown twice: history replaces live output, and both replace the outbox.
  */
+import type { FilePart } from '../../protocols/content.ts';
 import type { ForkPoint } from '../../protocols/session-fork.ts';
 import type { Origin, Subagent } from './agents-talk.ts';
+import { withoutFileNames } from './sent-file.ts';
 import { type AgentEvent, type Call, callsOf, stepAfter, type ToolStep } from './tool-steps.ts';
 
 export type HistoryItem = {
@@ -26,6 +28,8 @@ export type HistoryItem = {
   readonly startedAt?: number;
   readonly endedAt?: number;
   readonly images?: number;
+  /** that the agent sent with the text */
+  readonly files?: readonly FilePart[];
   /** of a message that no user wrote */
   readonly origin?: Origin;
   /** the status of a run that did not end `ok` */
@@ -153,6 +157,7 @@ export type HistoryMessage = {
   readonly stopReason?: string;
   readonly errorMessage?: string;
   readonly origin?: Origin;
+  readonly files?: readonly FilePart[];
   readonly turn?: number;
   readonly copied?: ForkPoint;
 };
@@ -242,7 +247,14 @@ const itemOf = (
   const how = endings[message.stopReason ?? ''];
   if (how !== undefined)
     return { ...item, role: 'end', end: { how, message: message.errorMessage ?? '' } };
-  return { ...item, role: 'assistant', goesOn: parts.some(({ type }) => type === 'toolCall') };
+  const { files } = message;
+  const sent = files && { files, text: withoutFileNames(text, files) };
+  return {
+    ...item,
+    ...sent,
+    role: 'assistant',
+    goesOn: parts.some(({ type }) => type === 'toolCall'),
+  };
 };
 
 const endings: Readonly<Record<string, Ending['how'] | undefined>> = {

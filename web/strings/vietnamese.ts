@@ -65,6 +65,8 @@ export const strings: Strings = {
   toolRunning: (name) => `Đang dùng ${name}…`,
   toolFailed: (name) => `${name} thất bại`,
   seconds: (count) => `${count.toFixed(1)} giây`,
+  download: (name, size) => `Tải ${name} (${size})`,
+  notDownloaded: (name, status) => `không tải được ${name}: gateway trả lời ${status}`,
   images: (count) => `${count} hình ảnh`,
   addImages: 'Thêm hình ảnh',
   removeImage: (name) => `Bỏ ${name}`,

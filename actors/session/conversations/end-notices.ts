@@ -8,11 +8,11 @@
  */
 import type { Address } from '../../../protocols/address.ts';
 import {
-  type AccountRef,
   accountOfChat,
   type ChatDeliver,
   DELIVERY_CHARACTERS_MAX,
   type DeliveryTarget,
+  type TextDestination,
 } from '../../../protocols/channel.ts';
 import type { FilePart } from '../../../protocols/content.ts';
 import type { RunEnded } from '../../../protocols/session.ts';
@@ -99,10 +99,16 @@ function ownChat(context: SessionContext): DeliveryTarget | undefined {
   return deliverTo;
 }
 
-/** The account of the messenger that the texts of the run go to. */
-export function chatOf(context: SessionContext): AccountRef | undefined {
-  const to = runOf(context).notify ?? ownChat(context)?.actor;
-  return to === undefined ? undefined : accountOfChat(to);
+/**
+ * The channel that the texts of the run go to, with the account of a messenger; undefined when no
+ * user wrote or another actor requested the run.
+ */
+export function destinationOf(context: SessionContext): TextDestination | undefined {
+  const { notify, origin } = runOf(context);
+  const to = notify ?? ownChat(context)?.actor;
+  if (to !== undefined) return accountOfChat(to);
+  const { channel } = context;
+  return channel === undefined || origin?.kind === 'agent' ? undefined : { channel };
 }
 
 function delivery(context: SessionContext): Tell[] {

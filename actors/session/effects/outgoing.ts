@@ -2,8 +2,9 @@
 import type { HookAbout, Hooks, SentContent } from '../../../agent/hooks/hooks.ts';
 
 /**
- * The text as the hooks leave it; '' when one cancels it. A chat reports later what was sent.
- * @param message with the account of the messenger that it goes to, if it goes to one
+ * The text as the hooks leave it; '' when one cancels it. Clients of the gateway read it where it
+ * is stored, so it counts as sent; the chat of a messenger reports later what was sent.
+ * @param message with where it goes
  * @throws TroupeError FORBIDDEN when a hook failed that must see it
  */
 export async function outgoing(
@@ -12,8 +13,8 @@ export async function outgoing(
   about: HookAbout,
 ): Promise<string> {
   const text = await checked(message, hooks, about);
-  if (text !== '' && message.channel === undefined && hooks.has('message_sent'))
-    await hooks.run('message_sent', { ...message, text }, about);
+  if (text !== '' && message.account === undefined && hooks.has('message_sent'))
+    await hooks.run('message_sent', { ...message, text, outcome: 'sent' }, about);
   return text;
 }
 

@@ -15,7 +15,7 @@ import {
 import { NO_USAGE, sum } from '../../../protocols/models/model-usage.ts';
 import type { SessionEntry } from '../../../protocols/session.ts';
 import type { Tell } from '../../../protocols/statechart.ts';
-import { chatOf, sentMessages } from '../conversations/end-notices.ts';
+import { destinationOf, sentMessages } from '../conversations/end-notices.ts';
 import { recorded } from '../subagents/children.ts';
 import {
   type ActionArgs,
@@ -94,7 +94,7 @@ export const toolsInput = ({ context }: { context: SessionContext }): CallToolsI
   ...defined({
     workspace: workspaceOf(context),
     given: grantedToolsOf(context),
-    chat: chatOf(context),
+    chat: destinationOf(context),
   }),
 });
 

@@ -21,7 +21,7 @@ import {
 import { firstOf } from '../../kit/text.ts';
 import { NO_USAGE, sum } from '../../../protocols/models/model-usage.ts';
 import { atRunEnd, endIfInactive } from '../subagents/children.ts';
-import { chatOf, endEvents, runEnds } from '../conversations/end-notices.ts';
+import { destinationOf, endEvents, runEnds } from '../conversations/end-notices.ts';
 import { ceilingOf, repeatingError } from './limits.ts';
 import { planOf } from '../version-1.ts';
 import { shapeReply, withoutNoReply, withoutSent } from './reply.ts';
@@ -277,7 +277,7 @@ export function replyInput({ context }: { context: SessionContext }): ReplyInput
   const { runId, status, reply = '', usage, startedAt, error } = runOf(context);
   const about = { tenant, agentId, sessionKey, runId };
   const outcome = { status, text: reply, usage, startedAt, from: contextFrom };
-  return { ...about, ...outcome, ...defined({ error, chat: chatOf(context) }) };
+  return { ...about, ...outcome, ...defined({ error, chat: destinationOf(context) }) };
 }
 
 export const onReply = ({ context, event }: ActionArgs): ActionResult => ({

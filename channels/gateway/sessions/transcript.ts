@@ -229,6 +229,7 @@ const assistantMessage = (
     ],
     ...about,
     ...(said.of === undefined ? {} : { runId: said.of, sentBy: said.runId }),
+    ...defined({ files: said.files }),
     model: said.model,
     stopReason: said.stop,
     ...(said.usage ? { usage: clientUsage(said.usage) } : {}),

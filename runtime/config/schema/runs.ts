@@ -14,7 +14,7 @@ const overflows = ['summarize', 'old', 'refuse'] as const;
 
 const modeText =
   'how a message is handled that arrives during a run: it joins the run, waits for a run of its own, is collected with others for the next run, or ends the run';
-const byChannelText = 'by channel (`webchat`, …), instead of `mode`';
+const byChannelText = 'by channel (`webchat`, `terminal`, `telegram`, …), instead of `mode`';
 const debounceText =
   'pause without a new message before the collected messages start a run, milliseconds';
 const capText = 'messages that may wait in one session';

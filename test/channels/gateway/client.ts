@@ -43,6 +43,9 @@ export const NO_NOTES = {
   read: () => Promise.resolve(undefined),
 };
 
+/** The system of a test has no bucket of files. */
+export const NO_FILES = () => Promise.reject(new Error('there are no files'));
+
 export const gatewayOn = (
   system: System,
   options: Partial<GatewayOptions> = {},
@@ -63,6 +66,7 @@ export const gatewayOn = (
       hooks: () => [],
       plugins: NO_PLUGINS,
       notes: NO_NOTES,
+      sign: NO_FILES,
       payloadText: (tenant, payload) => readPayload(undefined, tenant, payload),
       maskSecrets: (text) => text,
     },

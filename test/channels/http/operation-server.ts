@@ -13,7 +13,7 @@ import { NO_PLUGINS } from '../../../installation/installation-plugins.ts';
 import { RESOURCES } from '../../../operations/index.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { createMetrics } from '../../../runtime/index.ts';
-import { AGENTS, MODELS, NO_NOTES } from '../gateway/client.ts';
+import { AGENTS, MODELS, NO_FILES, NO_NOTES } from '../gateway/client.ts';
 
 export const SECRET = 'the-operators-own';
 
@@ -51,6 +51,7 @@ export const testOperations = (
     hooks: () => [],
     plugins: NO_PLUGINS,
     notes: NO_NOTES,
+    sign: NO_FILES,
     payloadText: (tenant, payload) => readPayload(undefined, tenant, payload),
     maskSecrets: (text) => text.replaceAll(SECRET, '***'),
     operator: operatorWithSecret(),

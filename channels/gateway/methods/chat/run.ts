@@ -67,11 +67,12 @@ export const accept = async (
       'this idempotencyKey was used for a message to another session',
     );
   }
-  const text = await callMessageHook(context, sessionKey, message);
+  const received = { channel: channelOf(request), ...message };
+  const text = await callMessageHook(context, sessionKey, received);
   return askOrThrow<RunAccepted>(
     context.system,
     address(context.tenant, 'session', sessionKey),
-    { type: 'session.receive', ...message, text },
+    { type: 'session.receive', ...received, text },
     {
       principal: principalOf(request),
       key: runId,
@@ -83,6 +84,10 @@ export const accept = async (
   );
 };
 
+/** The channel of a message that names none: a command line and the terminal have their own. */
+const channelOf = ({ connection }: Request): string =>
+  connection.client?.params.client.mode === 'cli' ? 'terminal' : 'webchat';
+
 /**
  * The text that the session receives.
  * @throws TroupeError FORBIDDEN when a hook refuses the message
@@ -90,7 +95,15 @@ export const accept = async (
 const callMessageHook = async (
   { onMessage }: AcceptContext,
   sessionKey: string,
-  { runId, text, sender, channel = 'webchat', images = [] }: Omit<SessionReceive, 'type'>,
+  {
+    runId,
+    text,
+    sender,
+    channel,
+    images = [],
+  }: Omit<SessionReceive, 'type'> & {
+    readonly channel: string;
+  },
 ): Promise<string> => {
   if (!onMessage) return text;
   const parts = parseSessionKey(sessionKey);
