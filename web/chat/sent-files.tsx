@@ -20,8 +20,13 @@ export const SentFiles = (props: {
   };
   return (
     <div class="files">
-      {files.map((file) => (
-        <button key={file.hash} type="button" class="quiet" onClick={() => fetchFile(file)}>
+      {files.map((file, at) => (
+        <button
+          key={`${at} ${file.hash}`}
+          type="button"
+          class="quiet"
+          onClick={() => fetchFile(file)}
+        >
           <Icon name="download" /> {strings.download(file.name, size(file.bytes))}
         </button>
       ))}

@@ -67,7 +67,7 @@ export const accept = async (
       'this idempotencyKey was used for a message to another session',
     );
   }
-  const received = { channel: channelOf(request), ...message };
+  const received = { ...channelOf(request), ...message };
   const text = await callMessageHook(context, sessionKey, received);
   return askOrThrow<RunAccepted>(
     context.system,
@@ -84,9 +84,9 @@ export const accept = async (
   );
 };
 
-/** The channel of a message that names none: a command line and the terminal have their own. */
-const channelOf = ({ connection }: Request): string =>
-  connection.client?.params.client.mode === 'cli' ? 'terminal' : 'webchat';
+/** The channel of a message that names none, unless it is `webchat`. */
+const channelOf = ({ connection }: Request): { readonly channel?: string } =>
+  connection.client?.params.client.mode === 'cli' ? { channel: 'terminal' } : {};
 
 /**
  * The text that the session receives.
@@ -95,15 +95,7 @@ const channelOf = ({ connection }: Request): string =>
 const callMessageHook = async (
   { onMessage }: AcceptContext,
   sessionKey: string,
-  {
-    runId,
-    text,
-    sender,
-    channel,
-    images = [],
-  }: Omit<SessionReceive, 'type'> & {
-    readonly channel: string;
-  },
+  { runId, text, sender, channel = 'webchat', images = [] }: Omit<SessionReceive, 'type'>,
 ): Promise<string> => {
   if (!onMessage) return text;
   const parts = parseSessionKey(sessionKey);
