@@ -6,10 +6,8 @@
  * active runs, and `outbox` is what this page sent. They are matched by run id, so that nothing is
  * shown twice: history replaces live output, and both replace the outbox.
  */
-import type { FilePart } from '../../protocols/content.ts';
 import type { ForkPoint } from '../../protocols/session-fork.ts';
 import type { Origin, Subagent } from './agents-talk.ts';
-import { withoutFileNames } from './sent-file.ts';
 import { type AgentEvent, type Call, callsOf, stepAfter, type ToolStep } from './tool-steps.ts';
 
 export type HistoryItem = {
@@ -28,8 +26,6 @@ export type HistoryItem = {
   readonly startedAt?: number;
   readonly endedAt?: number;
   readonly images?: number;
-  /** that the agent sent with the text */
-  readonly files?: readonly FilePart[];
   /** of a message that no user wrote */
   readonly origin?: Origin;
   /** the status of a run that did not end `ok` */
@@ -157,7 +153,6 @@ export type HistoryMessage = {
   readonly stopReason?: string;
   readonly errorMessage?: string;
   readonly origin?: Origin;
-  readonly files?: readonly FilePart[];
   readonly turn?: number;
   readonly copied?: ForkPoint;
 };
@@ -247,14 +242,7 @@ const itemOf = (
   const how = endings[message.stopReason ?? ''];
   if (how !== undefined)
     return { ...item, role: 'end', end: { how, message: message.errorMessage ?? '' } };
-  const { files } = message;
-  const sent = files && { files, text: withoutFileNames(text, files) };
-  return {
-    ...item,
-    ...sent,
-    role: 'assistant',
-    goesOn: parts.some(({ type }) => type === 'toolCall'),
-  };
+  return { ...item, role: 'assistant', goesOn: parts.some(({ type }) => type === 'toolCall') };
 };
 
 const endings: Readonly<Record<string, Ending['how'] | undefined>> = {
@@ -276,18 +264,7 @@ export type ChatEvent = {
 };
 
 export const withChatEvent = (now: Conversation, event: ChatEvent): Conversation =>
-  settled(committed(withChat(now, event), event.runId), event.runId);
-
-/** The history may contain the end of a run before its event arrives; it is not shown again. */
-const committed = (now: Conversation, runId: string): Conversation => {
-  const run = now.live.find((each) => each.runId === runId);
-  if (run?.done !== true || run.torso) return now;
-  const isEnd = ({ role, goesOn, text }: HistoryItem) =>
-    run.end === undefined ? role === 'assistant' && !goesOn && text === run.text : role === 'end';
-  if (!now.history.some((item) => item.runId === runId && isEnd(item))) return now;
-  const after = run.end === undefined ? [] : torsoOf(run);
-  return { ...now, live: now.live.flatMap((each) => (each === run ? after : [each])) };
-};
+  settled(withChat(now, event), event.runId);
 
 const withChat = (now: Conversation, event: ChatEvent): Conversation => {
   // The message was answered by another run; the history contains it.
@@ -299,6 +276,14 @@ const withChat = (now: Conversation, event: ChatEvent): Conversation => {
         text: whole ?? (event.replace ? '' : text) + (event.deltaText ?? ''),
       }));
     case 'final':
+      // The history may contain the answer already.
+      if (
+        now.history.some(
+          ({ runId, role, text }) =>
+            runId === event.runId && role === 'assistant' && text === whole,
+        )
+      )
+        return withoutLive(now, event.runId);
       return withLive(now, event.runId, ({ text }) => ({ text: whole ?? text, done: true }));
     case 'aborted':
     case 'error': {

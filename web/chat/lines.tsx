@@ -18,7 +18,6 @@ import { type Line, linesOf } from './reading-order.ts';
 import { RichText } from './rich-text.tsx';
 import { Icon } from '../icons.tsx';
 import { lazy } from '../shell/lazy.tsx';
-import { type Download, SentFiles } from './sent-files.tsx';
 import { strings } from '../strings.ts';
 import { timeAgo } from '../times.ts';
 import { endOf, type ToolStep } from './tool-steps.ts';
@@ -33,7 +32,6 @@ export type LineActions = {
   edit(text: string): void;
   /** A method of the gateway. @throws TroupeError */
   request<Result>(this: void, method: string, params: object): Promise<Result>;
-  download: Download;
   /** Reads older messages. */
   readEarlier(): void;
 };
@@ -214,10 +212,8 @@ const ItemView = (props: {
         <MessageTools {...{ text, at, run, fork }} onEdit={() => actions.edit(text)} />
       </Message>
     );
-  const { files } = item;
-  return text === '' && files === undefined ? null : (
+  return text === '' ? null : (
     <Message from="agent" text={text} id={item.id}>
-      {files && <SentFiles {...{ files, message: item.id, download: actions.download }} />}
       <MessageTools {...{ text, at, run, fork }} />
     </Message>
   );

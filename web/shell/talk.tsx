@@ -3,8 +3,6 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Command } from '../chat/commands.tsx';
 import { Composer } from '../chat/composer.tsx';
 import { Lines } from '../chat/lines.tsx';
-import { downloadFile } from '../chat/sent-file.ts';
-import type { Download } from '../chat/sent-files.tsx';
 import { linkToView } from '../routes.ts';
 import type { View, Workspace } from '../workspace.ts';
 import { lazy } from './lazy.tsx';
@@ -102,13 +100,6 @@ const useActions = (workspace: Workspace, edit: (text: string) => void) => {
       readEarlier: () => latest.current.chat?.readEarlier(),
       request: <Result,>(method: string, params: object) =>
         latest.current.request<Result>(method, params),
-      download: (async (message, file) => {
-        const { chat } = latest.current;
-        if (chat === undefined) return;
-        const operate = <Result,>(name: string, params: object) =>
-          latest.current.operate<Result>(name, params);
-        await downloadFile(operate, { key: chat.sessionKey, message, file });
-      }) satisfies Download,
       edit,
     }),
     [],

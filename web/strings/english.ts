@@ -70,9 +70,6 @@ export const strings = {
   toolRunning: (name: string) => `Using ${name}…`,
   toolFailed: (name: string) => `${name} failed`,
   seconds: (count: number) => `${count.toFixed(1)} s`,
-  download: (name: string, size: string) => `Download ${name} (${size})`,
-  notDownloaded: (name: string, status: number) =>
-    `${name} was not downloaded: the gateway answered ${status}`,
   images: (count: number) => (count === 1 ? '1 image' : `${count} images`),
   addImages: 'Add images',
   removeImage: (name: string) => `Remove ${name}`,
