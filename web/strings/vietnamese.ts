@@ -70,7 +70,7 @@ export const strings: Strings = {
   removeImage: (name) => `Bỏ ${name}`,
   mayItRun: 'Cho phép chạy lệnh này?',
   decisions: { 'allow-once': 'Cho phép lần này', 'allow-always': 'Luôn cho phép', deny: 'Từ chối' },
-  imagesLost: 'ảnh đã mất: đính kèm lại',
+  imagesLost: 'ảnh đã mất',
   sessions: 'Các cuộc trò chuyện',
   newSession: 'Cuộc trò chuyện mới',
   agentToTalkTo: 'Trợ lý để trò chuyện',
