@@ -32,6 +32,7 @@ export interface SegmentFile {
   truncate(size: number): void;
   /** Resolves when everything that was written before the call survives a power loss. */
   sync(): Promise<void>;
+  /** Closes it after the writes and syncs that are running; later ones are refused. */
   close(): void;
 }
 
@@ -110,6 +111,8 @@ class NodeSegmentFile implements SegmentFile {
   }
 
   async #pend(work: () => Promise<void>): Promise<void> {
+    // Its descriptor may be that of another file by now.
+    if (this.#closing && this.#pending === 0) throw new Error('the segment is closed');
     this.#pending++;
     try {
       await work();

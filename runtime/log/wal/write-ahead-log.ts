@@ -32,6 +32,8 @@ export class WriteAheadLog {
   #synced: number;
   /** files with bytes, or a name, that may not be on the disk */
   #unsynced = new Set<SegmentFile>();
+  /** those that the running sync has still to write; it closes the ones that are not needed then */
+  readonly #inSync = new Set<SegmentFile>();
   #isNewName = false;
   #syncing: Promise<void> = Promise.resolve();
   #isSyncing = false;
@@ -134,16 +136,17 @@ export class WriteAheadLog {
 
   async #sync(): Promise<void> {
     const last = this.#last;
-    const files = [...this.#unsynced];
+    for (const file of this.#unsynced) this.#inSync.add(file);
     const isNewName = this.#isNewName;
     this.#unsynced = new Set();
     this.#isNewName = false;
     this.#isSyncing = true;
     try {
       if (isNewName) await this.#folder.sync();
-      for (const file of files) {
+      for (const file of this.#inSync) {
         await file.sync();
-        if (file !== this.#current && !this.#unsynced.has(file)) file.close();
+        this.#inSync.delete(file);
+        this.#closeUnneeded(file);
       }
     } finally {
       this.#isSyncing = false;
@@ -162,14 +165,20 @@ export class WriteAheadLog {
       file.close();
       throw error;
     }
-    // `sync` closes the ones that it still has to write.
-    if (this.#current && !this.#unsynced.has(this.#current)) this.#current.close();
+    const previous = this.#current;
     if (this.#segments.at(-1)?.name !== name) this.#segments.push({ name, firstFrame });
     this.#unsynced.add(file);
     this.#isNewName = true;
     this.#at = SEGMENT_HEADER_BYTES;
     this.#current = file;
+    if (previous) this.#closeUnneeded(previous);
     return file;
+  }
+
+  /** Closes a file that is neither written nor synced any more. */
+  #closeUnneeded(file: SegmentFile): void {
+    if (file === this.#current || this.#unsynced.has(file) || this.#inSync.has(file)) return;
+    file.close();
   }
 
   /** Makes sure that a failed write left no frame. */

@@ -110,9 +110,17 @@ class SimulatedFolder implements WalFolder {
     const empty = Buffer.alloc(0);
     const segment = { bytes: empty, synced: empty, isNameSynced: false };
     this.#disk.segments.set(name, segment);
+    let isClosed = false;
+    const assertOpen = () => {
+      if (isClosed) throw new Error('EBADF: the segment is closed');
+    };
     return {
-      write: (bytes, at) => this.#write(segment, bytes, at),
+      write: (bytes, at) => {
+        assertOpen();
+        this.#write(segment, bytes, at);
+      },
       writeInThread: async (bytes, at) => {
+        assertOpen();
         await this.#disk.delay();
         this.#write(segment, bytes, at);
       },
@@ -121,8 +129,13 @@ class SimulatedFolder implements WalFolder {
         if (!this.#disk.canTruncate) throw new Error('EIO: ftruncate');
         segment.bytes = segment.bytes.subarray(0, size);
       },
-      sync: () => this.#sync(segment),
-      close: () => {},
+      sync: async () => {
+        assertOpen();
+        await this.#sync(segment);
+      },
+      close: () => {
+        isClosed = true;
+      },
     };
   }
 
