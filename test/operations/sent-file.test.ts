@@ -1,7 +1,6 @@
 /** The download of files that an agent sends to a conversation. */
 import { expect, test } from 'vitest';
 import { install } from '../agent-runs/installation.ts';
-import { TOKEN } from '../channels/gateway/client.ts';
 import { operatorOf } from './operator.ts';
 
 const KEY = 'agent:main:main';

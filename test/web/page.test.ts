@@ -24,7 +24,8 @@ const open = async (
   page.on('console', (message) => {
     const text = message.text();
     // Some tests stop the server; no other error may occur.
-    if (message.type() === 'error' && !text.includes('WebSocket connection')) complaints.push(text);
+    const isStopped = /WebSocket connection|net::ERR_CONNECTION_REFUSED/.test(text);
+    if (message.type() === 'error' && !isStopped) complaints.push(text);
   });
   await page.goto(`${web.gateway.url}${hash}`);
   return page;
