@@ -103,6 +103,26 @@ describe('a conversation', () => {
     ]);
   });
 
+  test('shows an interruption once when the history contains it before its event arrives', () => {
+    const end: HistoryMessage = {
+      role: 'assistant',
+      runId: 'a',
+      content: [],
+      stopReason: 'aborted',
+    };
+    const now = withHistory(emptyConversation, history([user('a', 'hi'), end]));
+    expect(shown(withChatEvent(now, { runId: 'a', state: 'aborted' }))).toEqual([
+      'user hi',
+      'end ',
+    ]);
+    const late = withChatEvent(now, delta('a', 'half an'));
+    expect(shown(withChatEvent(late, { runId: 'a', state: 'aborted' }))).toEqual([
+      'user hi',
+      'live half an',
+      'end ',
+    ]);
+  });
+
   test('shows an answer after its own message, and waiting messages after that', () => {
     let now = withHistory(emptyConversation, history([user('a', 'one')]));
     now = withSent(withSent(now, sent('b', 'two')), sent('c', 'three'));

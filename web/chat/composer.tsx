@@ -6,9 +6,12 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type Command, CommandList, type Slash, unknownCommandIn, useSlash } from './commands.tsx';
 import type { SentImage } from './conversation.ts';
 import { type Draft, draftOf, keepDraft } from './drafts.ts';
-import { IMAGE_TYPES, imageLimits, withFiles } from './images.ts';
+import { IMAGE_TYPES, imageLimits } from './image-limits.ts';
 import { Icon } from '../icons.tsx';
+import { lazy } from '../shell/lazy.tsx';
 import { strings } from '../strings.ts';
+
+const AttachedImages = lazy(async () => (await import('./attached-images.tsx')).AttachedImages);
 
 export const Composer = (props: {
   sessionKey: string;
@@ -43,7 +46,9 @@ export const Composer = (props: {
   };
   return (
     <form class="composer" onSubmit={send}>
-      <Images images={images} onChange={(left) => change({ images: left })} />
+      {images.length > 0 && (
+        <AttachedImages images={images} onChange={(left) => change({ images: left })} />
+      )}
       <Refusals refused={refused} />
       <CommandList slash={slash} />
       {dropping && <p class="drop">{strings.dropHere}</p>}
@@ -136,7 +141,10 @@ const useDraft = (sessionKey: string) => {
     setDraft(latest.current);
   };
   const add = async (files: Iterable<File>) => {
-    const added = await withFiles(latest.current.images, files);
+    // A clipboard is empty after its event.
+    const given = [...files];
+    const { withFiles } = await import('./images.ts');
+    const added = await withFiles(latest.current.images, given);
     change({ images: added.images });
     setRefused(added.refused);
   };
@@ -149,37 +157,9 @@ const useDraft = (sessionKey: string) => {
     change,
     refused,
     refuse: (why: string) => setRefused([why]),
-    add: (files: Iterable<File>) => void add(files),
+    add: (files: Iterable<File>) => void add(files).catch(() => setRefused([strings.notLoaded])),
     clear,
   };
-};
-
-/** The attached images, which can be removed one by one, and their limit. */
-const Images = (props: {
-  images: readonly SentImage[];
-  onChange: (images: readonly SentImage[]) => void;
-}) => {
-  const { images, onChange } = props;
-  if (images.length === 0) return null;
-  return (
-    <>
-      <ul class="images">
-        {images.map((image, at) => (
-          <li key={at}>
-            <img src={`data:${image.mimeType};base64,${image.content}`} alt={image.fileName} />
-            <button
-              type="button"
-              aria-label={strings.removeImage(image.fileName)}
-              onClick={() => onChange(images.filter((each) => each !== image))}
-            >
-              ×
-            </button>
-          </li>
-        ))}
-      </ul>
-      <p class="muted">{imageLimits()}</p>
-    </>
-  );
 };
 
 const Refusals = ({ refused }: { refused: readonly string[] }) =>
@@ -197,7 +177,7 @@ const ImagePicker = ({ onFiles }: { onFiles: (files: Iterable<File>) => void }) 
     <input
       type="file"
       multiple
-      accept={IMAGE_TYPES}
+      accept={IMAGE_TYPES.join()}
       aria-label={strings.addImages}
       onChange={({ currentTarget }) => {
         onFiles([...(currentTarget.files ?? [])]);

@@ -6,8 +6,10 @@
  * active runs, and `outbox` is what this page sent. They are matched by run id, so that nothing is
  * shown twice: history replaces live output, and both replace the outbox.
  */
+import type { FilePart } from '../../protocols/content.ts';
 import type { ForkPoint } from '../../protocols/session-fork.ts';
 import type { Origin, Subagent } from './agents-talk.ts';
+import { withoutFileNames } from './file-names.ts';
 import { type AgentEvent, type Call, callsOf, stepAfter, type ToolStep } from './tool-steps.ts';
 
 export type HistoryItem = {
@@ -26,6 +28,8 @@ export type HistoryItem = {
   readonly startedAt?: number;
   readonly endedAt?: number;
   readonly images?: number;
+  /** that the agent sent with the text */
+  readonly files?: readonly FilePart[];
   /** of a message that no user wrote */
   readonly origin?: Origin;
   /** the status of a run that did not end `ok` */
@@ -153,6 +157,7 @@ export type HistoryMessage = {
   readonly stopReason?: string;
   readonly errorMessage?: string;
   readonly origin?: Origin;
+  readonly files?: readonly FilePart[];
   readonly turn?: number;
   readonly copied?: ForkPoint;
 };
@@ -242,7 +247,14 @@ const itemOf = (
   const how = endings[message.stopReason ?? ''];
   if (how !== undefined)
     return { ...item, role: 'end', end: { how, message: message.errorMessage ?? '' } };
-  return { ...item, role: 'assistant', goesOn: parts.some(({ type }) => type === 'toolCall') };
+  const { files } = message;
+  const sent = files && { files, text: withoutFileNames(text, files) };
+  return {
+    ...item,
+    ...sent,
+    role: 'assistant',
+    goesOn: parts.some(({ type }) => type === 'toolCall'),
+  };
 };
 
 const endings: Readonly<Record<string, Ending['how'] | undefined>> = {
@@ -264,7 +276,18 @@ export type ChatEvent = {
 };
 
 export const withChatEvent = (now: Conversation, event: ChatEvent): Conversation =>
-  settled(withChat(now, event), event.runId);
+  settled(committed(withChat(now, event), event.runId), event.runId);
+
+/** The history may contain the end of a run before its event arrives; it is not shown again. */
+const committed = (now: Conversation, runId: string): Conversation => {
+  const run = now.live.find((each) => each.runId === runId);
+  if (!run?.done) return now;
+  const isEnd = ({ role, goesOn, text }: HistoryItem) =>
+    run.end ? role === 'end' : role === 'assistant' && !goesOn && text === run.text;
+  if (!now.history.some((item) => item.runId === runId && isEnd(item))) return now;
+  const after = run.end ? torsoOf(run) : [];
+  return { ...now, live: now.live.flatMap((each) => (each === run ? after : [each])) };
+};
 
 const withChat = (now: Conversation, event: ChatEvent): Conversation => {
   // The message was answered by another run; the history contains it.
@@ -276,14 +299,6 @@ const withChat = (now: Conversation, event: ChatEvent): Conversation => {
         text: whole ?? (event.replace ? '' : text) + (event.deltaText ?? ''),
       }));
     case 'final':
-      // The history may contain the answer already.
-      if (
-        now.history.some(
-          ({ runId, role, text }) =>
-            runId === event.runId && role === 'assistant' && text === whole,
-        )
-      )
-        return withoutLive(now, event.runId);
       return withLive(now, event.runId, ({ text }) => ({ text: whole ?? text, done: true }));
     case 'aborted':
     case 'error': {

@@ -3,18 +3,8 @@
  * gateway would refuse is refused here with the reason, before anything is sent.
  */
 import type { SentImage } from './conversation.ts';
-import { strings } from '../strings.ts';
-
-const TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
-export const IMAGE_TYPES = TYPES.join(',');
-
-/** Limits of the gateway (channels/gateway/sessions/attachments.ts); bytes. */
-export const IMAGE_BOUNDS = { count: 8, bytesEach: 1_048_576, bytesTogether: 2_883_584 };
-
-export const imageLimits = (): string => {
-  const { count, bytesEach, bytesTogether } = IMAGE_BOUNDS;
-  return strings.imageLimits(count, sizeOf(bytesEach), sizeOf(bytesTogether));
-};
+import { fileStrings } from './file-strings.ts';
+import { IMAGE_BOUNDS, IMAGE_TYPES, sizeOf } from './image-limits.ts';
 
 export type Added = {
   readonly images: readonly SentImage[];
@@ -33,7 +23,7 @@ export const withFiles = async (
     const why = whyNot(file, images);
     const image = why === undefined ? await imageOf(file) : undefined;
     if (image) images.push(image);
-    else refused.push(why ?? strings.notRead(nameOf(file)));
+    else refused.push(why ?? fileStrings.notRead(nameOf(file)));
   }
   return { images, refused };
 };
@@ -41,25 +31,19 @@ export const withFiles = async (
 const whyNot = (file: File, images: readonly SentImage[]): string | undefined => {
   const name = nameOf(file);
   const { count, bytesEach, bytesTogether } = IMAGE_BOUNDS;
-  if (!TYPES.includes(file.type)) return strings.notAnImage(name);
-  if (images.length >= count) return strings.tooManyImages(name, count);
+  if (!IMAGE_TYPES.includes(file.type)) return fileStrings.notAnImage(name);
+  if (images.length >= count) return fileStrings.tooManyImages(name, count);
   if (file.size > bytesEach)
-    return strings.imageTooLarge(name, sizeOf(file.size), sizeOf(bytesEach));
+    return fileStrings.imageTooLarge(name, sizeOf(file.size), sizeOf(bytesEach));
   const together = images.reduce((sum, { content }) => sum + bytesOf(content), file.size);
-  return together > bytesTogether ? strings.imagesTooLarge(name, sizeOf(bytesTogether)) : undefined;
+  return together > bytesTogether
+    ? fileStrings.imagesTooLarge(name, sizeOf(bytesTogether))
+    : undefined;
 };
 
 const nameOf = ({ name, type }: File): string => name || type || '?';
 
 const bytesOf = (base64: string): number => Math.floor((base64.length * 3) / 4);
-
-/** `1.5 MB`, of 1024 × 1024 bytes. */
-const sizeOf = (bytes: number): string => {
-  const megabytes = bytes / 1_048_576;
-  return megabytes < 0.1
-    ? `${Math.ceil(bytes / 1_024)} KB`
-    : `${Number(megabytes.toFixed(megabytes < 10 ? 2 : 0))} MB`;
-};
 
 const imageOf = (file: File): Promise<SentImage | undefined> =>
   new Promise((resolve) => {

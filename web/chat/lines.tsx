@@ -2,6 +2,7 @@
  * The conversation as a log, oldest first. It stays scrolled to its end unless the user scrolls up.
  */
 import type { ComponentChildren } from 'preact';
+import type { FilePart } from '../../protocols/content.ts';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import {
   activeRun,
@@ -32,6 +33,8 @@ export type LineActions = {
   edit(text: string): void;
   /** A method of the gateway. @throws TroupeError */
   request<Result>(this: void, method: string, params: object): Promise<Result>;
+  /** A signed URL of a file of a message. @throws TroupeError */
+  urlOf(message: string, file: FilePart): Promise<string>;
   /** Reads older messages. */
   readEarlier(): void;
 };
@@ -45,6 +48,7 @@ const forks = () => import('./fork.tsx');
 const ForkButton = lazy(async () => (await forks()).ForkButton, null);
 const ForkLink = lazy(async () => (await forks()).ForkLink, LOADING);
 const ParentLink = lazy(async () => (await talk()).ParentLink, LOADING);
+const SentFiles = lazy(async () => (await import('./sent-files.tsx')).SentFiles);
 const SubagentCard = lazy(async () => (await talk()).SubagentCard, LOADING);
 
 /** Within this distance the log counts as scrolled to its end. */
@@ -212,8 +216,10 @@ const ItemView = (props: {
         <MessageTools {...{ text, at, run, fork }} onEdit={() => actions.edit(text)} />
       </Message>
     );
-  return text === '' ? null : (
+  const { files } = item;
+  return text === '' && !files ? null : (
     <Message from="agent" text={text} id={item.id}>
+      {files && <SentFiles files={files} urlOf={(file) => actions.urlOf(item.id, file)} />}
       <MessageTools {...{ text, at, run, fork }} />
     </Message>
   );

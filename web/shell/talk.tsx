@@ -1,5 +1,6 @@
 /** The open conversation: its lines, the message field, and what it runs with. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { FilePart } from '../../protocols/content.ts';
 import type { Command } from '../chat/commands.tsx';
 import { Composer } from '../chat/composer.tsx';
 import { Lines } from '../chat/lines.tsx';
@@ -100,6 +101,10 @@ const useActions = (workspace: Workspace, edit: (text: string) => void) => {
       readEarlier: () => latest.current.chat?.readEarlier(),
       request: <Result,>(method: string, params: object) =>
         latest.current.request<Result>(method, params),
+      urlOf: async (message: string, { hash }: FilePart) => {
+        const params = { key: latest.current.chat?.sessionKey, message: Number(message), hash };
+        return (await latest.current.operate<{ url: string }>('sessions.file', params)).url;
+      },
       edit,
     }),
     [],

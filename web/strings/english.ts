@@ -72,7 +72,6 @@ export const strings = {
   seconds: (count: number) => `${count.toFixed(1)} s`,
   images: (count: number) => (count === 1 ? '1 image' : `${count} images`),
   addImages: 'Add images',
-  removeImage: (name: string) => `Remove ${name}`,
   mayItRun: 'Allow this command?',
   decisions: {
     'allow-once': 'Allow once',
@@ -119,15 +118,6 @@ export const strings = {
   minutesLeft: (count: number) => (count === 1 ? '1 minute left' : `${count} minutes left`),
   askAgain: 'Ask again',
   dropHere: 'Drop images here',
-  notAnImage: (name: string) =>
-    `${name} was not added: only PNG, JPEG, GIF and WebP images are supported`,
-  imageTooLarge: (name: string, size: string, most: string) =>
-    `${name} was not added: it has ${size}, the limit of an image is ${most}`,
-  imagesTooLarge: (name: string, most: string) =>
-    `${name} was not added: the limit of all images of a message is ${most}`,
-  tooManyImages: (name: string, most: number) =>
-    `${name} was not added: the limit of a message is ${most} images`,
-  notRead: (name: string) => `${name} could not be read`,
   imageLimits: (count: number, each: string, all: string) =>
     `Up to ${count} images, ${each} each, ${all} together`,
   newest: 'Newest messages',
