@@ -7,6 +7,7 @@ export default defineConfig({
     // its file.
     pool: 'forks',
     maxWorkers: 2,
+    setupFiles: 'test/seed.ts',
     testTimeout: 30_000,
     hookTimeout: 30_000,
   },

@@ -89,9 +89,11 @@ const askerOf = ({ event }: ArgsOf<'budget.take'>): SlotRequest => {
   return { runId, forMs, agent: meta.from! };
 };
 
-export const holdsAlready = on('budget.take', (args): boolean =>
-  args.context.running.some(({ runId }) => runId === askerOf(args).runId),
-);
+/** A run whose lease has ended asks as a new one: its slot may be another's. */
+export const holdsAlready = on('budget.take', (args): boolean => {
+  const { context, event } = args;
+  return held(context, event.meta.now).some(({ runId }) => runId === event.runId);
+});
 
 export const waitsAlready = on('budget.take', (args): boolean =>
   args.context.waiting.some(({ runId }) => runId === askerOf(args).runId),

@@ -11,6 +11,12 @@ describe('the budget statechart', () => {
     expect(exploreRandomly(exploration, 40)).toBe(40);
   });
 
+  it('gives a run whose lease has ended a new slot when it asks again', () => {
+    const asks = ['configure both by a', 'take', 'use all money', 'timer:dayEnd', 'take again'];
+    const { live, now } = follow(exploration, asks);
+    expect(contextOf(live).running).toMatchObject([{ until: now + 1_000 }]);
+  });
+
   it('counts money and tokens of one UTC day, and starts at zero on the next', () => {
     const spent = follow(exploration, ['configure both by a', 'use all money']);
     expect(contextOf(spent.live)).toMatchObject({ spent: 'costPerDayUsd', costToday: 2 });
