@@ -27,6 +27,7 @@ import { functionRoutes } from '../channels/http/functions.ts';
 import { openInspection } from '../channels/inspection/open-inspection.ts';
 import type { OpenInspection } from '../channels/gateway/transport/inspection-sockets.ts';
 import { jwksRoutes } from '../channels/http/jwks.ts';
+import { mcpRoutes } from '../channels/mcp/route.ts';
 import { metricsRoutes } from '../channels/http/metrics.ts';
 import { operationRoutes } from '../channels/http/operation-routes.ts';
 import { RESOURCES } from '../operations/index.ts';
@@ -107,11 +108,13 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
     reader: { authenticate: metered(identity, reads) },
   };
   const all = { ...parts, transports, edge, identity, offers, operator, installation };
-  const routes = routesOf({ ...all, ...metering });
-  const close = () => {
+  const mcp = openMcp({ ...parts, edge, identity, offers, audit });
+  const routes = [...routesOf({ ...all, ...metering }), ...mcp.routes];
+  const close = async () => {
     registration.close();
     edge.close();
-    return audit.close();
+    await mcp.close();
+    await audit.close();
   };
   registration.registerWith(DEFAULT_TENANT);
   const maskSecrets = maskOf(processServices);
@@ -122,6 +125,41 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   const inspect = openInspection({ system, chartOf, maskSecrets, operator });
   return { edge, identity, offers, routes, inspect, close };
 }
+
+/** `/mcp`: actions, operations, sessions and tasks for MCP clients. */
+const openMcp = ({
+  config,
+  system,
+  processServices,
+  tasks,
+  audit,
+  ...parts
+}: Parts & Pick<A2a, 'edge' | 'identity' | 'offers'> & { readonly audit: AuditedOperators }) =>
+  mcpRoutes({
+    identity: parts.identity,
+    home: DEFAULT_TENANT,
+    authMode: config.gateway.auth.mode,
+    publicUrl: tasks.publicUrl,
+    issuers: config.a2a.issuers.map(({ issuer }) => issuer),
+    info: { name: 'troupe', version: packageJson.version },
+    clock: systemClock,
+    log: processServices.log,
+    loadCatalog: async () => {
+      const { gatewayCatalog } = await import('../channels/mcp/gateway-catalog.ts');
+      return gatewayCatalog({
+        edge: parts.edge,
+        offers: parts.offers,
+        which: config.mcp.operations,
+        services: operationServices(system, processServices),
+        audit: (caller, what) => audit.record(caller, `MCP ${what}`, caller.remoteAddress),
+        evidence: {
+          index: system.index,
+          offers: parts.offers,
+          artifacts: tasks.services.artifacts,
+        },
+      });
+    },
+  });
 
 /** Registers the agents of this build with the tenants that this process serves. */
 export const createAgentRegistration = ({

@@ -171,6 +171,15 @@ class RunningEdge implements Edge {
     yield* this.#watch.follow(caller.tenant, taskId, options);
   }
 
+  async settled(
+    taskId: string,
+    credentials: Credentials,
+    options: { signal: AbortSignal; onChange?: (view: TaskView) => void },
+  ): Promise<TaskView> {
+    const caller = await this.#o.identity.authenticate(credentials);
+    return this.#watch.settled(await this.#taskService.read(caller, taskId), options);
+  }
+
   async cancel(taskId: string, credentials: Credentials, reason?: string): Promise<TaskView> {
     const caller = await this.#o.identity.authenticate(credentials);
     takeOne(this.#o.quota, caller);

@@ -75,6 +75,17 @@ export interface Edge {
     options: { after: number; signal: AbortSignal },
   ): AsyncIterable<TaskEvent>;
   /**
+   * The task when it has ended or waits for something, or as it is when `signal` aborts. Not
+   * counted against a quota, like `events`.
+   * @param onChange called with the task at each event before that
+   * @throws as `task`
+   */
+  settled(
+    taskId: string,
+    credentials: Credentials,
+    options: { signal: AbortSignal; onChange?: (view: TaskView) => void },
+  ): Promise<TaskView>;
+  /**
    * Counted against the quota of envelopes.
    * @throws as `task`; UNAUTHORIZED for A2A-External, whose clients send a signed envelope instead;
    * CONFLICT when the task has ended with another outcome

@@ -22,6 +22,7 @@ export const withOpenedResults = (
     for await (const event of edge.events(...args))
       yield { ...event, task: withoutSealedResult(event.task) };
   },
+  settled: async (...args) => open(await edge.settled(...args)),
   cancel: async (...args) => open(await edge.cancel(...args)),
   input: async (...args) => open(await edge.input(...args)),
   close: () => edge.close(),

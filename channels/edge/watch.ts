@@ -24,6 +24,7 @@ export type WatchOptions = {
 
 /** Interval in which waiting clients poll a row, because events may be lost. */
 const POLL_MS = 1_000;
+const FIRST_POLL_MS = 10;
 
 export class TaskWatch {
   readonly #o: WatchOptions;
@@ -99,6 +100,35 @@ export class TaskWatch {
     }
   }
 
+  /**
+   * The task when it has ended or waits for something, or as it is when `signal` aborts. That a
+   * task waits is no event, so its row is read: soon at first, then once a second.
+   * @param onChange called with each event's view before that
+   */
+  async settled(
+    view: TaskView,
+    { signal, onChange }: { signal: AbortSignal; onChange?: (view: TaskView) => void },
+  ): Promise<TaskView> {
+    const { tenant_id: tenant, task_id: taskId } = view;
+    let last = view;
+    const latest = new LatestView(this.#o.clock, signal);
+    const off = this.on(taskId, (changed) => latest.put(changed));
+    try {
+      for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(2 * pollMs, POLL_MS)) {
+        if (!isFinal(last.state)) last = this.row(tenant, taskId)?.view ?? last;
+        if (isFinal(last.state) || last.waiting || signal.aborted) return this.withResult(last);
+        const next = await latest.next(pollMs);
+        if (next === 'ended') return this.withResult(this.row(tenant, taskId)?.view ?? last);
+        if (next === undefined) continue;
+        last = next;
+        if (!isFinal(last.state)) onChange?.(last);
+      }
+    } finally {
+      off();
+      latest.close();
+    }
+  }
+
   close(): void {
     this.#closed = true;
     this.#unsubscribe();
@@ -141,8 +171,8 @@ class LatestView {
   }
 
   /** Resolves with undefined after a while without events, so that the caller reads the row. */
-  async next(): Promise<TaskView | 'ended' | undefined> {
-    if (this.#view === undefined && !this.#ended) await this.#changed();
+  async next(pollMs = POLL_MS): Promise<TaskView | 'ended' | undefined> {
+    if (this.#view === undefined && !this.#ended) await this.#changed(pollMs);
     if (this.#ended && this.#view === undefined) return 'ended';
     const view = this.#view;
     this.#view = undefined;
@@ -155,9 +185,9 @@ class LatestView {
 
   readonly #end = (): void => this.put(undefined);
 
-  #changed(): Promise<void> {
+  #changed(pollMs: number): Promise<void> {
     return new Promise((resolve) => {
-      const cancel = this.#clock.after(POLL_MS, resolve);
+      const cancel = this.#clock.after(pollMs, resolve);
       this.#wake = () => {
         cancel();
         resolve();

@@ -1,4 +1,5 @@
 /** Records changes by operators over HTTP in the audit of their tenant. */
+import type { Caller } from '../edge/edge.ts';
 import type { Operator } from '../edge/identity/operator.ts';
 import { AuditTrail, type AuditTrailOptions } from '../gateway/tenant/audit-trail.ts';
 
@@ -17,11 +18,15 @@ export class AuditedOperators {
       const { method = 'GET', url = '/', socket } = incoming.request;
       if (method !== 'GET' && method !== 'HEAD') {
         const path = url.split(/[?#]/, 1)[0] ?? '/';
-        const trail = this.#trailOf(caller.tenant);
-        trail.httpRequest(caller.sub, `${method} ${path}`, socket.remoteAddress);
+        this.record(caller, `${method} ${path}`, socket.remoteAddress);
       }
       return caller;
     };
+  }
+
+  /** Records a change that an operator requests. @param what as `POST /v1/keys` */
+  record({ tenant, sub }: Pick<Caller, 'tenant' | 'sub'>, what: string, ip?: string): void {
+    this.#trailOf(tenant).httpRequest(sub, what, ip);
   }
 
   /** Writes the records that are queued. */

@@ -6,6 +6,7 @@
  * the audit. Clients of another tenant than the installation's own reach their tenant only, as over
  * HTTP.
  */
+import { tenantOfOperation } from '../../../operations/access.ts';
 import { actorOf } from '../../../operations/actor-of.ts';
 import { type CheckedRun, checkedRun } from '../../../operations/checked-run.ts';
 import { RESOURCES } from '../../../operations/index.ts';
@@ -15,7 +16,7 @@ import {
   type Operation,
   type OperationServices,
 } from '../../../operations/operation.ts';
-import { address, isAddress, parseAddress } from '../../../protocols/address.ts';
+import { isAddress, parseAddress } from '../../../protocols/address.ts';
 import { defined } from '../../../protocols/defined.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type {
@@ -62,7 +63,7 @@ const runOperation = async (
   const operation = OPERATIONS.get(name);
   if (!operation)
     throw new TroupeError('INVALID_ARGUMENT', `unknown operation: ${name.slice(0, 200)}`);
-  const tenant = tenantOf(request.context, operation, named);
+  const tenant = tenantOfOperation(operation, request.context, named);
   const { sub } = principalOf(request);
   // A device that changes its own rights still receives the answer.
   if (operation.name.startsWith('devices.') && request.connection.client?.deviceId !== undefined)
@@ -88,23 +89,6 @@ const liveConnections = (context: OperationMethodContext): LiveConnections => {
 const servicesOf = ({ operations }: OperationMethodContext): OperationServices => {
   if (operations) return operations;
   throw new TroupeError('UNAVAILABLE', 'this gateway serves no operations: use another gateway');
-};
-
-/** @throws TroupeError FORBIDDEN when the client's tenant may not; INVALID_ARGUMENT */
-const tenantOf = (
-  { tenant: own, isHome }: OperationMethodContext,
-  { scope }: Operation,
-  named = own,
-): string => {
-  // Validates the tenant's name.
-  address(named, 'tenant', 'any');
-  if (isHome || (scope === 'tenant' && named === own)) return named;
-  throw new TroupeError(
-    'FORBIDDEN',
-    scope === 'tenant'
-      ? `clients of the tenant ${own} reach no other tenant`
-      : `installation-wide: clients of the tenant ${own} may not use it`,
-  );
 };
 
 /** The operation that a request names; undefined for an unknown one. */

@@ -13,6 +13,7 @@ import { agentsSection } from './agents.ts';
 import { channelsSection } from './channels.ts';
 import { clusterSection, natsSection } from './cluster.ts';
 import { gatewayAuthSection } from './gateway-auth.ts';
+import { mcpSection } from './mcp.ts';
 import { memorySection } from './memory.ts';
 import { modelsSection } from './models.ts';
 import { pluginsSection } from './plugins.ts';
@@ -199,6 +200,7 @@ export const loadedSchema = section('configuration of troupe', {
   nats: natsSection,
   cluster: clusterSection,
   a2a: a2aSection,
+  mcp: mcpSection,
   tenants: tenantsSection,
   log,
 });

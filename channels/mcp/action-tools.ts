@@ -1,0 +1,294 @@
+/**
+ * Registered actions as tools. A call becomes an envelope, with the answers that every other entry
+ * point gives; its task is durable before the client gets any answer, and continues when a gateway
+ * ends.
+ *
+ * - An action that ends within 2 s returns its result.
+ * - A longer one returns a task to a client that declared the tasks extension with the call. Other
+ *   clients wait, with progress notifications if they asked for them.
+ * - A task that waits for its caller asks for input: `input_required`, or an elicitation of 2025.
+ *   The request state is the id of the task. It needs no seal, because it grants nothing: the task
+ *   is looked up with the rights of the caller.
+ * - A call may be repeated with the same `_meta['troupe/idempotency-key']`: it is executed once. A
+ *   client that sends no key cancels the call when it disconnects, as the protocol has it.
+ */
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import {
+  inputRequired,
+  inputResponse,
+  type RequestMeta,
+  type ServerContext,
+  type Tool,
+} from '@modelcontextprotocol/server';
+import type { ActionSpec } from '../../protocols/action.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { callable, envelopeOfCall, functionOf } from '../../protocols/models/function-call.ts';
+import type { Offers } from '../../protocols/offers.ts';
+import { isFinal, SYNC_ANSWER_MS, type TaskView } from '../../protocols/task.ts';
+import { parseTraceparent } from '../../protocols/trace.ts';
+import type { Edge } from '../edge/edge.ts';
+import type { ClientFeatures, McpCaller, McpTasks, McpTool, ToolAnswer } from './catalog.ts';
+import { failedCall } from './errors.ts';
+import {
+  elicitationOf,
+  inputKeyOf,
+  inputOf,
+  mcpTaskOf,
+  resultOf,
+  waitsForCaller,
+} from './task-view.ts';
+
+/** Name in `_meta` of a call: the same key, the same call. 1 to 256 characters. */
+export const IDEMPOTENCY_KEY = 'troupe/idempotency-key';
+
+/** How long a call waits for its task: clients give up after 60 s unless they get progress. */
+const WAIT_MS = 50_000;
+const WAIT_WITH_PROGRESS_MS = 600_000;
+const PROGRESS_MS = 10_000;
+const TTL_SEC = 300;
+/** How often a call for one subject tries to get a number above that of concurrent calls. */
+const SEQ_ATTEMPTS_MAX = 5;
+
+export type ActionToolOptions = {
+  readonly edge: Edge;
+  readonly offers: Pick<Offers, 'all'>;
+};
+
+/** The tools of the actions that the caller may call. */
+export const actionTools = (
+  { edge, offers }: ActionToolOptions,
+  caller: McpCaller,
+): readonly McpTool[] =>
+  callable(offers.all(caller.tenant))
+    .filter(({ roles }) => roles.length === 0 || roles.some((role) => caller.roles.includes(role)))
+    .map((spec) => ({
+      definition: definitionOf(spec),
+      call: (args, context, client) =>
+        new ActionCall({ edge, caller, spec, context, client }).answer(args),
+    }));
+
+/** Specs are kept by the registry, so their definitions are too. */
+const definitions = new WeakMap<ActionSpec, Tool>();
+
+function definitionOf(spec: ActionSpec): Tool {
+  const known = definitions.get(spec);
+  if (known) return known;
+  const { name, description, parameters } = functionOf(spec).function;
+  const { result_schema: result } = spec;
+  const definition: Tool = {
+    name,
+    title: spec.action,
+    description,
+    inputSchema: parameters as Tool['inputSchema'],
+    ...(result?.['type'] === 'object' ? { outputSchema: result as Tool['outputSchema'] } : {}),
+    annotations: { idempotentHint: false },
+  };
+  definitions.set(spec, definition);
+  return definition;
+}
+
+type CallParts = {
+  readonly edge: Edge;
+  readonly caller: McpCaller;
+  readonly spec: ActionSpec;
+  readonly context: ServerContext;
+  readonly client: ClientFeatures;
+};
+
+/** One call of an action: submits it, or continues it with an input, and waits for its end. */
+class ActionCall {
+  readonly #edge: Edge;
+  readonly #caller: McpCaller;
+  readonly #spec: ActionSpec;
+  readonly #context: ServerContext;
+  readonly #client: ClientFeatures;
+  readonly #key: string | undefined;
+  #progress = 0;
+
+  constructor({ edge, caller, spec, context, client }: CallParts) {
+    this.#edge = edge;
+    this.#caller = caller;
+    this.#spec = spec;
+    this.#context = context;
+    this.#client = client;
+    this.#key = keyOf(context.mcpReq._meta);
+  }
+
+  async answer(args: Readonly<Record<string, unknown>>): Promise<ToolAnswer> {
+    const taskId = this.#context.mcpReq.requestState<string>();
+    const first =
+      taskId === undefined ? await this.#submit(args) : await this.#continue(String(taskId));
+    const early = await this.#follow(first, SYNC_ANSWER_MS);
+    if (!isFinal(early.state) && this.#client.tasks && !this.#asks(early))
+      return { ...mcpTaskOf(early), resultType: 'task' };
+    const hasProgress = this.#context.mcpReq._meta?.progressToken !== undefined;
+    const view = await this.#follow(early, hasProgress ? WAIT_WITH_PROGRESS_MS : WAIT_MS);
+    if (isFinal(view.state)) return resultOf(view);
+    if (!this.#asks(view)) return stillRuns(view);
+    const { waiting } = view;
+    return inputRequired({
+      inputRequests: { [inputKeyOf(waiting!)]: elicitationOf(waiting!) },
+      requestState: view.task_id,
+    });
+  }
+
+  /** Whether the user of the client can be asked for what the task waits for. */
+  #asks(view: TaskView): boolean {
+    return this.#client.forms && waitsForCaller(view);
+  }
+
+  /** @throws TroupeError the refusal */
+  async #submit(args: Readonly<Record<string, unknown>>): Promise<TaskView> {
+    const { tenant, sub, roles, credentials } = this.#caller;
+    const { _meta: meta } = this.#context.mcpReq;
+    const key = this.#key ?? randomUUID();
+    const name = functionOf(this.#spec).function.name;
+    const call = { id: key, function: { name, arguments: JSON.stringify(args) } };
+    const trace = traceOf(meta);
+    for (let attempt = 1, seq = Date.now(); ; attempt++) {
+      const head = {
+        request_id: randomUUID(),
+        correlation_id: randomUUID(),
+        causation_id: null,
+        trace_id: parseTraceparent(trace.traceparent)?.traceId ?? randomBytes(16).toString('hex'),
+        tenant_id: tenant,
+        principal: { sub, roles: [...roles] },
+        timestamp: new Date().toISOString(),
+        ttl_sec: TTL_SEC,
+        idempotency_key: key,
+        seq,
+        // Calls are independent of each other: each is a subject of its own, unless it names one.
+        context_id: contextOf(key),
+      };
+      const envelope = envelopeOfCall(call, head, [this.#spec]);
+      const answer = await this.#edge.submit({
+        ...credentials,
+        transport: 'http',
+        bytes: new TextEncoder().encode(JSON.stringify(envelope)),
+        waitMs: 0,
+        ...trace,
+      });
+      if (answer.kind === 'task') return answer.view;
+      const last = Number(answer.error.details?.['last_seq']);
+      if (!Number.isSafeInteger(last) || attempt === SEQ_ATTEMPTS_MAX)
+        throw TroupeError.from(answer.error);
+      seq = Math.max(last + 1, Date.now());
+    }
+  }
+
+  /** Gives the input of the client to its task. A task that waits no more continues as it is. */
+  async #continue(taskId: string): Promise<TaskView> {
+    const { credentials } = this.#caller;
+    const view = await this.#edge.task(taskId, credentials);
+    if (view.action !== this.#spec.action)
+      throw new TroupeError('INVALID_ARGUMENT', `the request state is not of ${this.#spec.action}`);
+    const { waiting } = view;
+    if (!waiting || !waitsForCaller(view)) return view;
+    const response = inputResponse(this.#context.mcpReq.inputResponses, inputKeyOf(waiting));
+    if (response.kind !== 'elicit') return view;
+    if (response.action !== 'accept')
+      return this.#edge.cancel(taskId, credentials, 'the user gave no input');
+    return this.#edge.input(taskId, credentials, inputOf(waiting, response.content ?? {}));
+  }
+
+  /** Waits until the task has ended, waits for its caller, or the time is over. */
+  async #follow(view: TaskView, limitMs: number): Promise<TaskView> {
+    if (isFinal(view.state) || waitsForCaller(view)) return view;
+    const { mcpReq } = this.#context;
+    const signal = AbortSignal.any([AbortSignal.timeout(limitMs), mcpReq.signal]);
+    let { state } = view;
+    const alive = setInterval(() => this.#tell(state), PROGRESS_MS);
+    const onChange = (changed: TaskView) => this.#tell((state = changed.state));
+    const { credentials } = this.#caller;
+    try {
+      return await this.#edge.settled(view.task_id, credentials, { signal, onChange });
+    } finally {
+      clearInterval(alive);
+      if (mcpReq.signal.aborted && this.#key === undefined) await this.#cancel(view.task_id);
+    }
+  }
+
+  /**
+   * Sends progress, if the client asked for it; it resets the time after which a client gives up.
+   */
+  #tell(message: string): void {
+    const { mcpReq } = this.#context;
+    const progressToken = mcpReq._meta?.progressToken;
+    if (progressToken === undefined || mcpReq.signal.aborted) return;
+    const params = { progressToken, progress: ++this.#progress, message };
+    // The client may disconnect in the meantime, which the signal reports.
+    void mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
+  }
+
+  /** The client cancelled its call, or is gone. */
+  async #cancel(taskId: string): Promise<void> {
+    try {
+      await this.#edge.cancel(taskId, this.#caller.credentials, 'the client cancelled its call');
+    } catch (error) {
+      // It has ended otherwise, which the client does not wait for any more.
+      if (errorData(error).code !== 'CONFLICT') throw error;
+    }
+  }
+}
+
+const stillRuns = ({ task_id, state, waiting }: TaskView): ToolAnswer =>
+  failedCall(
+    {
+      code: 'DEADLINE_EXCEEDED',
+      message: waiting
+        ? `the task waits for ${waiting.for}: ${waiting.prompt}`
+        : 'the task continues: read it with task__get_status-v1, or repeat the call with the same ' +
+          `_meta["${IDEMPOTENCY_KEY}"]`,
+    },
+    { task_id, state, ...(waiting ? { waiting } : {}) },
+  );
+
+/** @throws TroupeError INVALID_ARGUMENT */
+function keyOf(meta: RequestMeta | undefined): string | undefined {
+  const key = meta?.[IDEMPOTENCY_KEY];
+  if (key === undefined) return undefined;
+  if (typeof key === 'string' && key.length > 0 && key.length <= 256) return key;
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `_meta["${IDEMPOTENCY_KEY}"] must be a text of 1 to 256 characters`,
+  );
+}
+
+const contextOf = (key: string): string =>
+  `mcp-${createHash('sha256').update(key).digest('base64url')}`;
+
+const traceOf = (meta: RequestMeta | undefined) => {
+  const { traceparent, tracestate } = meta ?? {};
+  return {
+    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+    tracestate: typeof tracestate === 'string' ? tracestate : undefined,
+  };
+};
+
+/** The tasks of the caller, by the extension. */
+export const tasksOf = (edge: Edge, caller: () => McpCaller): McpTasks => ({
+  get: async (taskId) => mcpTaskOf(await edge.task(taskId, caller().credentials)),
+  async update(taskId, inputResponses) {
+    const { credentials } = caller();
+    const view = await edge.task(taskId, credentials);
+    const { waiting } = view;
+    if (!waiting || !waitsForCaller(view)) return;
+    const response = inputResponse({ ...inputResponses }, inputKeyOf(waiting));
+    if (response.kind !== 'elicit') return;
+    if (response.action === 'accept')
+      await unlessOver(edge.input(taskId, credentials, inputOf(waiting, response.content ?? {})));
+    else await unlessOver(edge.cancel(taskId, credentials, 'the user gave no input'));
+  },
+  async cancel(taskId) {
+    await unlessOver(edge.cancel(taskId, caller().credentials, 'the client cancelled the task'));
+  },
+});
+
+/** A task that has ended meanwhile, or got its input, stays as it is: that is no error. */
+async function unlessOver(change: Promise<unknown>): Promise<void> {
+  try {
+    await change;
+  } catch (error) {
+    if (errorData(error).code !== 'CONFLICT') throw error;
+  }
+}

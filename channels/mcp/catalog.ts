@@ -1,0 +1,124 @@
+/**
+ * What one caller sees over MCP: tools, resources, prompts and tasks. `server.ts` maps a catalog to
+ * the protocol, on the official SDK; sources such as `action-tools.ts` fill it.
+ *
+ * Boundary: a catalog is made for an authenticated caller, shows only what this caller may use, and
+ * has no state: it reads what is offered when it is asked, on any gateway of a cluster.
+ */
+import type {
+  CallToolResult,
+  CompleteRequestParams,
+  GetPromptResult,
+  InputRequiredResult,
+  Prompt,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplateType,
+  ServerContext,
+  Tool,
+} from '@modelcontextprotocol/server';
+import type { Caller, Credentials } from '../edge/edge.ts';
+
+/** An authenticated MCP client. */
+export type McpCaller = Caller & {
+  /** with which its requests are made again, as to the Edge */
+  readonly credentials: Credentials;
+  readonly isOperator: boolean;
+  /** an operator of the whole installation */
+  readonly isHome: boolean;
+  /** address of the client, for the audit */
+  readonly remoteAddress?: string | undefined;
+};
+
+/** `completed` carries `result`, `failed` carries `error`, `input_required` `inputRequests`. */
+export type McpTask = {
+  readonly taskId: string;
+  readonly status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
+  readonly statusMessage?: string;
+  /** RFC 3339 */
+  readonly createdAt: string;
+  readonly lastUpdatedAt: string;
+  /** from `createdAt`; null: it is kept until it has ended, and 28 hours */
+  readonly ttlMs: number | null;
+  readonly pollIntervalMs: number;
+  readonly result?: object;
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: object };
+  readonly inputRequests?: Readonly<Record<string, object>>;
+};
+
+/** The answer of a tool: its result, a request for input, or a task that continues. */
+export type ToolAnswer =
+  | CallToolResult
+  | InputRequiredResult
+  | (McpTask & { readonly resultType: 'task' });
+
+/** What a client declared, with this request or when its session began. */
+export type ClientFeatures = {
+  /** a call may be answered with a task; never in a session of 2025 */
+  readonly tasks: boolean;
+  /** it can ask its user for input by a form */
+  readonly forms: boolean;
+};
+
+export type McpTool = {
+  readonly definition: Tool;
+  /**
+   * Failures of the tool are results with `isError`.
+   * @throws TroupeError becomes such a result; anything else an internal error
+   */
+  call(
+    this: void,
+    args: Readonly<Record<string, unknown>>,
+    context: ServerContext,
+    client: ClientFeatures,
+  ): Promise<ToolAnswer>;
+};
+
+export type McpResources = {
+  /** one page; `cursor` is a `nextCursor` that an earlier page named */
+  list(
+    this: void,
+    cursor: string | undefined,
+  ): Promise<{ readonly resources: Resource[]; readonly nextCursor?: string }>;
+  readonly templates: readonly ResourceTemplateType[];
+  /** undefined: there is no such resource for this caller */
+  read(this: void, uri: string): Promise<ReadResourceResult | undefined>;
+};
+
+export type McpPrompt = {
+  readonly definition: Prompt;
+  get(
+    this: void,
+    args: Readonly<Record<string, string>>,
+    context: ServerContext,
+  ): Promise<GetPromptResult | InputRequiredResult>;
+};
+
+/** Tasks of the extension `io.modelcontextprotocol/tasks`. */
+export type McpTasks = {
+  /** @throws TroupeError NOT_FOUND */
+  get(this: void, taskId: string): Promise<McpTask>;
+  /** answers that the task does not wait for are ignored. @throws TroupeError NOT_FOUND */
+  update(
+    this: void,
+    taskId: string,
+    inputResponses: Readonly<Record<string, unknown>>,
+  ): Promise<void>;
+  /** requests the end; a task that has ended stays as it is. @throws TroupeError NOT_FOUND */
+  cancel(this: void, taskId: string): Promise<void>;
+};
+
+export type Catalog = {
+  /** shown to models by clients */
+  readonly instructions?: string;
+  /** sorted by name, because clients cache the list and prompts that contain it */
+  tools(this: void): readonly McpTool[];
+  readonly resources?: McpResources | undefined;
+  readonly prompts?: readonly McpPrompt[];
+  /** values for an argument of a prompt or a resource template, best first; at most 100 */
+  complete?(this: void, params: CompleteRequestParams): Promise<readonly string[]>;
+  readonly tasks?: McpTasks;
+};
+
+/** The declared extension of MCP for tasks (SEP-2663). */
+export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';

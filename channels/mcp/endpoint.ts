@@ -1,0 +1,119 @@
+/**
+ * The MCP endpoint of a gateway, on the official SDK: requests of the revision 2026-07-28, each by
+ * itself, and sessions of 2025 clients.
+ *
+ * This module loads the SDK; `route.ts` imports it with the first request.
+ */
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import {
+  type AuthInfo,
+  createMcpHandler,
+  isJsonContentType,
+  isLegacyRequest,
+  type McpHttpHandler,
+} from '@modelcontextprotocol/server';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { Clock } from '../../runtime/index.ts';
+import { parseJson, type RouteRequest } from '../http/route.ts';
+import type { Catalog, McpCaller } from './catalog.ts';
+import { mcpServer, type ServerInfo } from './server.ts';
+import { McpSessions, SWEEP_MS } from './sessions.ts';
+
+export type CatalogOf = (caller: () => McpCaller) => Catalog;
+
+export type EndpointOptions = {
+  /** what the present caller sees */
+  readonly catalogOf: CatalogOf;
+  readonly info: ServerInfo;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly log: { error(facts: object, message: string): void };
+};
+
+/** Same as the limit of an envelope, of which most requests have one. */
+const BODY_BYTES_MAX = 1_048_576 + 65_536;
+const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+
+export class McpEndpoint {
+  readonly #handler: McpHttpHandler;
+  readonly #sessions: McpSessions;
+  readonly #sweep: NodeJS.Timeout;
+
+  constructor({ catalogOf, info, clock, log }: EndpointOptions) {
+    const onerror = (error: Error) => log.error({ err: error }, 'mcp: a request failed');
+    this.#handler = createMcpHandler(
+      ({ authInfo }) =>
+        mcpServer(
+          catalogOf(() => callerIn(authInfo)),
+          info,
+        ),
+      { legacy: 'reject', onerror },
+    );
+    const serverFor = (caller: () => McpCaller) => mcpServer(catalogOf(caller), info);
+    this.#sessions = new McpSessions({ serverFor, clock });
+    this.#sweep = setInterval(() => this.#sessions.sweep(), SWEEP_MS).unref();
+  }
+
+  /** Answers a request of an authenticated caller. @throws TroupeError before anything is sent */
+  async serve(incoming: RouteRequest, caller: McpCaller): Promise<void> {
+    const { request } = incoming;
+    const isPost = request.method === 'POST';
+    if (isPost && !isJsonContentType(request.headers['content-type'] ?? null))
+      throw new TroupeError('INVALID_ARGUMENT', 'send a body of content-type application/json');
+    const body = isPost ? parseJson(await incoming.body(BODY_BYTES_MAX)) : undefined;
+    const asked = webRequest(incoming, body);
+    if (await isLegacyRequest(asked, body)) {
+      const { response, onEnd } = await this.#sessions.serve(asked, body, caller);
+      await send(incoming, response).finally(onEnd);
+      return;
+    }
+    const authInfo = authInfoOf(caller);
+    const options = { authInfo, ...(body === undefined ? {} : { parsedBody: body }) };
+    await send(incoming, await this.#handler.fetch(asked, options));
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweep);
+    this.#sessions.close();
+    await this.#handler.close();
+  }
+}
+
+const authInfoOf = (caller: McpCaller): AuthInfo => ({
+  token: '',
+  clientId: caller.sub,
+  scopes: [...caller.roles],
+  extra: { caller },
+});
+
+const callerIn = (authInfo: AuthInfo | undefined): McpCaller =>
+  (authInfo?.extra as { caller: McpCaller }).caller;
+
+/** The request as the SDK reads it. Its body was read; it ends when the client disconnects. */
+function webRequest({ request, signal }: RouteRequest, body: unknown): Request {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers))
+    for (const one of [value ?? []].flat()) headers.append(name, one);
+  return new Request('http://localhost/mcp', {
+    method: request.method ?? 'GET',
+    headers,
+    signal,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+/** Sends an answer, which may be a stream; it ends when the client disconnects. */
+async function send({ response, signal }: RouteRequest, answer: Response): Promise<void> {
+  if (signal.aborted) return;
+  response.writeHead(answer.status, { ...Object.fromEntries(answer.headers), ...HEADERS });
+  if (!answer.body) {
+    response.end();
+    return;
+  }
+  response.flushHeaders();
+  try {
+    await pipeline(Readable.fromWeb(answer.body as never), response);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}

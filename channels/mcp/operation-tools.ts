@@ -1,0 +1,108 @@
+/**
+ * Operations as tools, for operators: the same parameters, results, errors and rights as over HTTP.
+ * Names have `_` instead of dots, which some clients refuse: `sessions.list` is `sessions_list`.
+ */
+import { type TSchema, Type } from '@sinclair/typebox';
+import type { Tool } from '@modelcontextprotocol/server';
+import { tenantOfOperation } from '../../operations/access.ts';
+import { type CheckedRun, checkedRun } from '../../operations/checked-run.ts';
+import { RESOURCES } from '../../operations/index.ts';
+import type { Operation, OperationServices } from '../../operations/operation.ts';
+import { defined } from '../../protocols/defined.ts';
+import { IDEMPOTENCY_KEY } from './action-tools.ts';
+import type { McpCaller, McpTool } from './catalog.ts';
+import { textOf } from './errors.ts';
+
+/** Which operations are tools: none, those that only read, or all. */
+export type OperationTools = 'none' | 'read' | 'all';
+
+export type OperationToolOptions = {
+  readonly which: OperationTools;
+  readonly services: OperationServices;
+  /** records a change in the audit, before it is made */
+  readonly audit: (caller: McpCaller, what: string) => void;
+};
+
+type Served = { readonly operation: Operation; readonly run: CheckedRun; readonly tool: Tool };
+
+const isRead = ({ http }: Operation): boolean => http.method === 'GET';
+
+let all: readonly Served[] | undefined;
+const served = (): readonly Served[] =>
+  (all ??= RESOURCES.flatMap(({ operations }) => operations).map((operation) => ({
+    operation,
+    run: lazily(() => checkedRun(operation)),
+    tool: toolOf(operation),
+  })));
+
+/** Validators are compiled at the first call. */
+const lazily = (make: () => CheckedRun): CheckedRun => {
+  let run: CheckedRun | undefined;
+  return (context, params) => (run ??= make())(context, params);
+};
+
+const Tenant = Type.Optional(Type.String({ description: 'The tenant; default your own' }));
+
+function toolOf(operation: Operation): Tool {
+  const { name, summary, params, result, http } = operation;
+  const inputSchema = { ...params, properties: { ...params.properties, tenant: Tenant } };
+  return {
+    name: name.replaceAll('.', '_'),
+    title: name,
+    description: summary,
+    inputSchema: plain(inputSchema) as Tool['inputSchema'],
+    ...(isObjectSchema(result)
+      ? { outputSchema: plain(result) as NonNullable<Tool['outputSchema']> }
+      : {}),
+    annotations: {
+      readOnlyHint: isRead(operation),
+      destructiveHint: http.method === 'DELETE',
+      idempotentHint: http.method !== 'POST',
+      openWorldHint: false,
+    },
+  };
+}
+
+const isObjectSchema = (schema: TSchema): boolean => schema['type'] === 'object';
+/** Without TypeBox's symbols. */
+const plain = (schema: object): unknown => JSON.parse(JSON.stringify(schema));
+
+/** The tools that the caller may use; none unless it is an operator. */
+export const operationTools = (
+  { which, services, audit }: OperationToolOptions,
+  caller: McpCaller,
+): readonly McpTool[] => {
+  if (which === 'none' || !caller.isOperator) return [];
+  return served()
+    .filter(({ operation }) => which === 'all' || isRead(operation))
+    .filter(({ operation }) => caller.isHome || operation.scope === 'tenant')
+    .map(({ operation, run, tool }) => ({
+      definition: tool,
+      async call({ tenant: named, ...params }, { mcpReq }) {
+        const tenant = tenantOfOperation(operation, caller, named as string | undefined);
+        if (!isRead(operation)) audit(caller, operation.name);
+        const key = mcpReq._meta?.[IDEMPOTENCY_KEY];
+        const idempotencyKey = operation.http.isKeyed && typeof key === 'string' ? key : undefined;
+        const context = { ...services, tenant, caller, ...defined({ idempotencyKey }) };
+        const result = await run(context, params);
+        return {
+          content: [textOf(result)],
+          ...(isObjectSchema(operation.result)
+            ? { structuredContent: result as Record<string, unknown> }
+            : {}),
+        };
+      },
+    }));
+};
+
+/** Runs an operation for a caller, for what is read as a resource. */
+export const runOperation = (
+  services: OperationServices,
+  caller: McpCaller,
+  name: string,
+  params: object,
+): Promise<unknown> => {
+  const found = served().find(({ operation }) => operation.name === name)!;
+  const tenant = tenantOfOperation(found.operation, caller);
+  return found.run({ ...services, tenant, caller }, params);
+};

@@ -1,0 +1,105 @@
+/**
+ * `/mcp`: the Model Context Protocol over streamable HTTP. A request is refused before its body is
+ * read, unless its page and its caller are admitted.
+ *
+ * The gateway is an OAuth resource server: `/.well-known/oauth-protected-resource/mcp` (RFC 9728)
+ * names the issuers whose tokens it accepts, and `aud` of a token names this gateway (RFC 8707).
+ */
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import type { Credentials, Identity } from '../edge/edge.ts';
+import { OPERATOR } from '../edge/identity/tokens.ts';
+import type { GatewayAuth } from '../gateway/auth/access.ts';
+import { originAllowed } from '../gateway/auth/access.ts';
+import { credentialsOf } from '../http/envelopes.ts';
+import { header, type Route, type RouteRequest, sendError, sendJson } from '../http/route.ts';
+import type { McpCaller } from './catalog.ts';
+import type { CatalogOf, EndpointOptions, McpEndpoint } from './endpoint.ts';
+
+export const MCP_PATH = '/mcp';
+const METADATA_PATH = `/.well-known/oauth-protected-resource${MCP_PATH}`;
+
+export type McpRouteOptions = Omit<EndpointOptions, 'catalogOf'> & {
+  /** called with the first request */
+  readonly loadCatalog: () => Promise<CatalogOf>;
+  readonly identity: Pick<Identity, 'authenticate'>;
+  /** the installation's own tenant, whose operators administer all tenants */
+  readonly home: string;
+  readonly authMode: GatewayAuth['mode'];
+  /** base URL of this gateway for other programs */
+  readonly publicUrl: () => string;
+  /** URLs of the configured issuers of tokens */
+  readonly issuers: readonly string[];
+};
+
+export type McpRoutes = {
+  readonly routes: readonly Route[];
+  /** Ends sessions and streams; tasks continue. */
+  close(): Promise<void>;
+};
+
+export function mcpRoutes(options: McpRouteOptions): McpRoutes {
+  let endpoint: Promise<McpEndpoint> | undefined;
+  const open = async (): Promise<McpEndpoint> => {
+    const [{ McpEndpoint }, catalogOf] = await Promise.all([
+      import('./endpoint.ts'),
+      options.loadCatalog(),
+    ]);
+    return new McpEndpoint({ ...options, catalogOf });
+  };
+  const handle = async (incoming: RouteRequest): Promise<void> => {
+    assertOrigin(incoming, options.authMode);
+    let caller: McpCaller;
+    try {
+      caller = await callerOf(incoming, options);
+    } catch (error) {
+      const data = errorData(error);
+      if (data.code !== 'UNAUTHORIZED') throw error;
+      const metadata = `${options.publicUrl()}${METADATA_PATH}`;
+      incoming.response.setHeader(
+        'www-authenticate',
+        `Bearer realm="troupe", resource_metadata="${metadata}"`,
+      );
+      return sendError(incoming.response, data);
+    }
+    await (await (endpoint ??= open())).serve(incoming, caller);
+  };
+  return {
+    routes: [
+      ...(['POST', 'GET', 'DELETE'] as const).map((method) => ({ method, path: MCP_PATH, handle })),
+      {
+        method: 'GET',
+        path: METADATA_PATH,
+        handle: ({ response }) => sendJson(response, 200, metadataOf(options)),
+      },
+    ],
+    close: async () => (await endpoint)?.close(),
+  };
+}
+
+async function callerOf(
+  incoming: RouteRequest,
+  { identity, home }: Pick<McpRouteOptions, 'identity' | 'home'>,
+): Promise<McpCaller> {
+  const credentials: Credentials = credentialsOf(incoming);
+  const caller = await identity.authenticate(credentials);
+  const isOperator = caller.roles.includes(OPERATOR) && caller.profile === 'A2A-Basic';
+  const { remoteAddress } = incoming.request.socket;
+  const isHome = isOperator && caller.tenant === home;
+  return { ...caller, credentials, isOperator, isHome, remoteAddress };
+}
+
+/** @throws TroupeError FORBIDDEN for a page of another host */
+function assertOrigin({ request }: RouteRequest, mode: GatewayAuth['mode']): void {
+  const [origin, host] = [header(request, 'origin'), header(request, 'host')];
+  const remoteAddress = request.socket.remoteAddress ?? '';
+  if (originAllowed({ origin, host, remoteAddress, mode })) return;
+  throw new TroupeError('FORBIDDEN', 'pages of other hosts have no access');
+}
+
+/** RFC 9728. */
+const metadataOf = ({ publicUrl, issuers }: McpRouteOptions) => ({
+  resource: `${publicUrl()}${MCP_PATH}`,
+  authorization_servers: issuers,
+  bearer_methods_supported: ['header'],
+  resource_name: 'troupe',
+});

@@ -1,0 +1,196 @@
+/**
+ * A catalog as an MCP server of the official SDK, which speaks the protocol of every revision. The
+ * low-level `Server` is used, because a server is made for each request: lists are sent as the
+ * catalog has them, and arguments are checked by what executes the tool.
+ */
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  ProtocolError,
+  ProtocolErrorCode,
+  ResourceNotFoundError,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import { TroupeError } from '../../protocols/errors.ts';
+import {
+  type Catalog,
+  type ClientFeatures,
+  type McpTasks,
+  type McpTool,
+  TASKS_EXTENSION,
+} from './catalog.ts';
+import { failedCall } from './errors.ts';
+
+/** How long clients may cache lists; they also depend on the caller. */
+const LIST_CACHE = { ttlMs: 60_000, cacheScope: 'private' } as const;
+const COMPLETIONS_MAX = 100;
+
+export type ServerInfo = { readonly name: string; readonly version: string };
+
+export function mcpServer(catalog: Catalog, info: ServerInfo): Server {
+  const { instructions, tools, resources, prompts, complete, tasks } = catalog;
+  const server = new Server(info, {
+    capabilities: {
+      tools: {},
+      ...(resources ? { resources: {} } : {}),
+      ...(prompts ? { prompts: {} } : {}),
+      ...(complete ? { completions: {} } : {}),
+      ...(tasks ? { extensions: { [TASKS_EXTENSION]: {} } } : {}),
+    },
+    ...(instructions === undefined ? {} : { instructions }),
+    cacheHints: {
+      'server/discover': LIST_CACHE,
+      'tools/list': LIST_CACHE,
+      'prompts/list': LIST_CACHE,
+      'resources/list': { ttlMs: 0, cacheScope: 'private' },
+      'resources/templates/list': LIST_CACHE,
+      'resources/read': { ttlMs: 0, cacheScope: 'private' },
+    },
+  });
+  serveTools(server, tools);
+  if (resources) serveResources(server, resources);
+  if (prompts) servePrompts(server, prompts);
+  if (complete) {
+    server.setRequestHandler('completion/complete', async ({ params }) => {
+      const values = await complete(params);
+      return {
+        completion: {
+          values: values.slice(0, COMPLETIONS_MAX),
+          total: values.length,
+          hasMore: values.length > COMPLETIONS_MAX,
+        },
+      };
+    });
+  }
+  if (tasks) serveTasks(server, tasks);
+  return server;
+}
+
+function serveTools(server: Server, tools: () => readonly McpTool[]): void {
+  server.setRequestHandler('tools/list', () => ({
+    tools: tools().map(({ definition }) => definition),
+  }));
+  server.setRequestHandler('tools/call', async ({ params }, context) => {
+    const tool = tools().find(({ definition }) => definition.name === params.name);
+    if (!tool) throw invalid(`unknown tool: ${params.name.slice(0, 200)}`);
+    try {
+      // The types of the SDK do not have the result of the tasks extension, which it passes on.
+      return (await tool.call(
+        params.arguments ?? {},
+        context,
+        featuresOf(server, context),
+      )) as never;
+    } catch (error) {
+      if (error instanceof TroupeError) return failedCall(error.toData());
+      throw error;
+    }
+  });
+}
+
+function serveResources(server: Server, resources: NonNullable<Catalog['resources']>): void {
+  server.setRequestHandler('resources/list', ({ params }) => resources.list(params?.cursor));
+  server.setRequestHandler('resources/templates/list', () => ({
+    resourceTemplates: [...resources.templates],
+  }));
+  server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
+    const found = await protocolErrors(resources.read(uri));
+    if (found) return found;
+    throw new ResourceNotFoundError(uri);
+  });
+}
+
+function servePrompts(server: Server, prompts: NonNullable<Catalog['prompts']>): void {
+  server.setRequestHandler('prompts/list', () => ({
+    prompts: prompts.map(({ definition }) => definition),
+  }));
+  server.setRequestHandler('prompts/get', ({ params }, context) => {
+    const prompt = prompts.find(({ definition }) => definition.name === params.name);
+    if (!prompt) throw invalid(`unknown prompt: ${params.name.slice(0, 200)}`);
+    const missing = (prompt.definition.arguments ?? [])
+      .filter(({ name, required }) => required && params.arguments?.[name] === undefined)
+      .map(({ name }) => name);
+    if (missing.length > 0) throw invalid(`${params.name} needs ${missing.join(', ')}`);
+    return protocolErrors(prompt.get(params.arguments ?? {}, context));
+  });
+}
+
+function serveTasks(server: Server, tasks: McpTasks): void {
+  const serve = (method: string, answer: (params: TaskParams) => Promise<object>): void =>
+    server.setRequestHandler(method, { params: taskParams }, async (params, context) => {
+      if (!featuresOf(server, context).tasks) throw noTasks();
+      return { resultType: 'complete', ...(await protocolErrors(answer(params))) };
+    });
+  serve('tasks/get', ({ taskId }) => tasks.get(taskId));
+  serve('tasks/update', async ({ taskId, inputResponses = {} }) => {
+    await tasks.update(taskId, inputResponses);
+    return {};
+  });
+  serve('tasks/cancel', async ({ taskId }) => {
+    await tasks.cancel(taskId);
+    return {};
+  });
+}
+
+type TaskParams = {
+  readonly taskId: string;
+  readonly inputResponses?: Readonly<Record<string, unknown>>;
+};
+
+/** Checks the parameters of the methods of tasks, as the SDK asks for it (Standard Schema). */
+const taskParams = {
+  '~standard': {
+    version: 1 as const,
+    vendor: 'troupe',
+    validate: (value: unknown) => {
+      const { taskId, inputResponses } = (value ?? {}) as Record<string, unknown>;
+      if (typeof taskId !== 'string' || taskId === '')
+        return { issues: [{ message: 'taskId must be a text', path: ['taskId'] }] };
+      const isMissing = inputResponses === undefined;
+      if (!isMissing && !isObject(inputResponses))
+        return { issues: [{ message: 'must be an object', path: ['inputResponses'] }] };
+      return { value: { taskId, ...(isMissing ? {} : { inputResponses }) } as TaskParams };
+    },
+    types: undefined as unknown as { input: TaskParams; output: TaskParams },
+  },
+};
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const featuresOf = (server: Server, { mcpReq: { envelope } }: ServerContext): ClientFeatures => {
+  const declared = envelope
+    ? (envelope as Record<string, unknown>)[CLIENT_CAPABILITIES_META_KEY]
+    : server.getClientCapabilities();
+  const { extensions, elicitation } = isObject(declared) ? declared : {};
+  return {
+    tasks: envelope !== undefined && isObject(extensions) && isObject(extensions[TASKS_EXTENSION]),
+    // A client of 2025-06-18 declares forms by an empty object.
+    forms: isObject(elicitation) && ('form' in elicitation || !('url' in elicitation)),
+  };
+};
+
+const invalid = (message: string): ProtocolError =>
+  new ProtocolError(ProtocolErrorCode.InvalidParams, message);
+
+const noTasks = (): ProtocolError =>
+  new ProtocolError(
+    ProtocolErrorCode.MissingRequiredClientCapability,
+    `this method needs the client capability ${TASKS_EXTENSION}, declared with the request`,
+    { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } },
+  );
+
+/** The result; a refusal becomes an error of the protocol, which has no codes of its own. */
+async function protocolErrors<T>(result: Promise<T>): Promise<T> {
+  try {
+    return await result;
+  } catch (error) {
+    if (!(error instanceof TroupeError)) throw error;
+    const { code, message, details } = error.toData();
+    const isOurs = code === 'INTERNAL' || code === 'UNAVAILABLE' || code === 'DEADLINE_EXCEEDED';
+    throw new ProtocolError(
+      isOurs ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams,
+      message,
+      { code, ...details },
+    );
+  }
+}
