@@ -8,6 +8,7 @@ import type { Resource } from '../operations/operation.ts';
 import { addAgentsCommands } from './agents/agents-commands.ts';
 import { type Finish, withClient, withJson } from './command-parts.ts';
 import { addHooksCommands } from './hooks/hooks-commands.ts';
+import { addMcpCommands } from './mcp/mcp-commands.ts';
 import { addMemoryCommands } from './memory/memory-commands.ts';
 import { addTokenCommand } from './keys/keys-commands.ts';
 import { addNodeHost } from './node-host/node-host-commands.ts';
@@ -135,6 +136,7 @@ const GROUPS: readonly (OperationGroup | AddCommands)[] = [
   addTokenCommand,
   addHooksCommands,
   addMemoryCommands,
+  addMcpCommands,
   {
     name: 'plugins',
     about: 'code of others that adds tools, hooks, models and channels, in processes of its own',

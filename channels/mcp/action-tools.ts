@@ -10,17 +10,19 @@
  *   The request state is the id of the task. It needs no seal, because it grants nothing: the task
  *   is looked up with the rights of the caller.
  * - A call may be repeated with the same `_meta['troupe/idempotency-key']`: it is executed once. A
- *   client that sends no key cancels the call when it disconnects, as the protocol has it.
+ *   client of 2026 without a key cancels the call when it disconnects, as the protocol has it.
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import {
   inputRequired,
   inputResponse,
   type RequestMeta,
+  SdkError,
   type ServerContext,
   type Tool,
 } from '@modelcontextprotocol/server';
 import type { ActionSpec } from '../../protocols/action.ts';
+import { CANCEL_CALL, IDEMPOTENCY_KEY } from '../../protocols/mcp.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { callable, envelopeOfCall, functionOf } from '../../protocols/models/function-call.ts';
 import type { Offers } from '../../protocols/offers.ts';
@@ -31,15 +33,13 @@ import type { ClientFeatures, McpCaller, McpTasks, McpTool, ToolAnswer } from '.
 import { failedCall } from './errors.ts';
 import {
   elicitationOf,
+  handleOf,
   inputKeyOf,
   inputOf,
   mcpTaskOf,
   resultOf,
   waitsForCaller,
 } from './task-view.ts';
-
-/** Name in `_meta` of a call: the same key, the same call. 1 to 256 characters. */
-export const IDEMPOTENCY_KEY = 'troupe/idempotency-key';
 
 /** How long a call waits for its task: clients give up after 60 s unless they get progress. */
 const WAIT_MS = 50_000;
@@ -118,9 +118,12 @@ class ActionCall {
     const taskId = this.#context.mcpReq.requestState<string>();
     const first =
       taskId === undefined ? await this.#submit(args) : await this.#continue(String(taskId));
+    if (this.#key !== undefined && this.#context.mcpReq._meta?.[CANCEL_CALL] === true) {
+      await this.#cancel(first.task_id);
+      return stillRuns(first);
+    }
     const early = await this.#follow(first, SYNC_ANSWER_MS);
-    if (!isFinal(early.state) && this.#client.tasks && !this.#asks(early))
-      return { ...mcpTaskOf(early), resultType: 'task' };
+    if (!isFinal(early.state) && this.#client.tasks && !this.#asks(early)) return handleOf(early);
     const hasProgress = this.#context.mcpReq._meta?.progressToken !== undefined;
     const view = await this.#follow(early, hasProgress ? WAIT_WITH_PROGRESS_MS : WAIT_MS);
     if (isFinal(view.state)) return resultOf(view);
@@ -204,7 +207,7 @@ class ActionCall {
       return await this.#edge.settled(view.task_id, credentials, { signal, onChange });
     } finally {
       clearInterval(alive);
-      if (mcpReq.signal.aborted && this.#key === undefined) await this.#cancel(view.task_id);
+      if (this.#isCancelled()) await this.#cancel(view.task_id);
     }
   }
 
@@ -220,7 +223,17 @@ class ActionCall {
     void mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
   }
 
-  /** The client cancelled its call, or is gone. */
+  /**
+   * A client of 2025 cancels by a notification, one of 2026 by closing the connection; with a key,
+   * it may be about to repeat the call. The end of this gateway, or of a session, cancels nothing.
+   */
+  #isCancelled(): boolean {
+    const { signal, envelope } = this.#context.mcpReq;
+    if (!signal.aborted) return false;
+    if (envelope === undefined) return !(signal.reason instanceof SdkError);
+    return this.#key === undefined && this.#caller.disconnected.aborted;
+  }
+
   async #cancel(taskId: string): Promise<void> {
     try {
       await this.#edge.cancel(taskId, this.#caller.credentials, 'the client cancelled its call');

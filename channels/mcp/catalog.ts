@@ -26,6 +26,8 @@ export type McpCaller = Caller & {
   readonly isOperator: boolean;
   /** an operator of the whole installation */
   readonly isHome: boolean;
+  /** aborted when the client has closed the connection of this request */
+  readonly disconnected: AbortSignal;
   /** address of the client, for the audit */
   readonly remoteAddress?: string | undefined;
 };

@@ -9,7 +9,7 @@ import { type CheckedRun, checkedRun } from '../../operations/checked-run.ts';
 import { RESOURCES } from '../../operations/index.ts';
 import type { Operation, OperationServices } from '../../operations/operation.ts';
 import { defined } from '../../protocols/defined.ts';
-import { IDEMPOTENCY_KEY } from './action-tools.ts';
+import { IDEMPOTENCY_KEY } from '../../protocols/mcp.ts';
 import type { McpCaller, McpTool } from './catalog.ts';
 import { textOf } from './errors.ts';
 

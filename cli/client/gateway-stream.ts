@@ -31,8 +31,8 @@ export async function gatewayStream<T>(
   return dataOf<T>(body, signal);
 }
 
-/** Every event of ours has its data in one line. */
-async function* dataOf<T>(body: ReadableStream, signal: AbortSignal): AsyncIterable<T> {
+/** The data of events, which ours and those of MCP have in one line. */
+export async function* dataOf<T>(body: ReadableStream, signal: AbortSignal): AsyncIterable<T> {
   let rest = '';
   try {
     for await (const text of body.pipeThrough(new TextDecoderStream())) {
