@@ -200,6 +200,7 @@ class ActionCall {
     const { mcpReq } = this.#context;
     const signal = AbortSignal.any([AbortSignal.timeout(limitMs), mcpReq.signal]);
     let { state } = view;
+    this.#tell(state);
     const alive = setInterval(() => this.#tell(state), PROGRESS_MS);
     const onChange = (changed: TaskView) => this.#tell((state = changed.state));
     const { credentials } = this.#caller;

@@ -115,14 +115,18 @@ function servePrompts(server: Server, prompts: NonNullable<Catalog['prompts']>):
 }
 
 function serveTasks(server: Server, tasks: McpTasks): void {
-  const serve = (method: string, answer: (params: TaskParams) => Promise<object>): void =>
+  const serve = (
+    method: string,
+    answer: (params: TaskParams, context: ServerContext) => Promise<object>,
+  ): void =>
     server.setRequestHandler(method, { params: taskParams }, async (params, context) => {
       if (!featuresOf(server, context).tasks) throw noTasks();
-      return { resultType: 'complete', ...(await protocolErrors(answer(params))) };
+      return { resultType: 'complete', ...(await protocolErrors(answer(params, context))) };
     });
   serve('tasks/get', ({ taskId }) => tasks.get(taskId));
-  serve('tasks/update', async ({ taskId, inputResponses = {} }) => {
-    await tasks.update(taskId, inputResponses);
+  // The SDK moves `inputResponses` from the parameters to the context.
+  serve('tasks/update', async ({ taskId }, { mcpReq }) => {
+    await tasks.update(taskId, mcpReq.inputResponses ?? {});
     return {};
   });
   serve('tasks/cancel', async ({ taskId }) => {
@@ -131,10 +135,7 @@ function serveTasks(server: Server, tasks: McpTasks): void {
   });
 }
 
-type TaskParams = {
-  readonly taskId: string;
-  readonly inputResponses?: Readonly<Record<string, unknown>>;
-};
+type TaskParams = { readonly taskId: string };
 
 /** Checks the parameters of the methods of tasks, as the SDK asks for it (Standard Schema). */
 const taskParams = {
@@ -142,13 +143,9 @@ const taskParams = {
     version: 1 as const,
     vendor: 'troupe',
     validate: (value: unknown) => {
-      const { taskId, inputResponses } = (value ?? {}) as Record<string, unknown>;
-      if (typeof taskId !== 'string' || taskId === '')
-        return { issues: [{ message: 'taskId must be a text', path: ['taskId'] }] };
-      const isMissing = inputResponses === undefined;
-      if (!isMissing && !isObject(inputResponses))
-        return { issues: [{ message: 'must be an object', path: ['inputResponses'] }] };
-      return { value: { taskId, ...(isMissing ? {} : { inputResponses }) } as TaskParams };
+      const taskId = isObject(value) ? value['taskId'] : undefined;
+      if (typeof taskId === 'string' && taskId !== '') return { value: { taskId } };
+      return { issues: [{ message: 'taskId must be a text', path: ['taskId'] }] };
     },
     types: undefined as unknown as { input: TaskParams; output: TaskParams },
   },

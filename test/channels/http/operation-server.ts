@@ -11,6 +11,7 @@ import {
 import { header, type Route, type RouteRequest } from '../../../channels/http/route.ts';
 import { NO_PLUGINS } from '../../../installation/installation-plugins.ts';
 import { RESOURCES } from '../../../operations/index.ts';
+import type { OperationServices } from '../../../operations/operation.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { createMetrics } from '../../../runtime/index.ts';
 import { AGENTS, MODELS, NO_FILES, NO_NOTES } from '../gateway/client.ts';
@@ -39,21 +40,29 @@ export const operatorWithSecret =
     );
   };
 
+/** What operations use, of a system. @param options replace the defaults of the test */
+export const testServices = (
+  options: Pick<OperationServices, 'system'> & Partial<OperationServices>,
+): OperationServices => ({
+  metrics: createMetrics(),
+  now: Date.now,
+  models: () => MODELS,
+  agents: () => AGENTS,
+  hooks: () => [],
+  plugins: NO_PLUGINS,
+  notes: NO_NOTES,
+  sign: NO_FILES,
+  payloadText: (tenant, payload) => readPayload(undefined, tenant, payload),
+  maskSecrets: (text) => text.replaceAll(SECRET, '***'),
+  ...options,
+});
+
 /** Every operation of a system. @param options replace the defaults of the test */
 export const testOperations = (
   options: Pick<OperationRouteOptions, 'system'> & Partial<OperationRouteOptions>,
 ): readonly Route[] =>
   operationRoutes(RESOURCES, {
-    metrics: createMetrics(),
-    now: Date.now,
-    models: () => MODELS,
-    agents: () => AGENTS,
-    hooks: () => [],
-    plugins: NO_PLUGINS,
-    notes: NO_NOTES,
-    sign: NO_FILES,
-    payloadText: (tenant, payload) => readPayload(undefined, tenant, payload),
-    maskSecrets: (text) => text.replaceAll(SECRET, '***'),
+    ...testServices(options),
     operator: operatorWithSecret(),
     installation: operatorWithSecret(),
     ...options,

@@ -1,0 +1,120 @@
+/** The catalog of a gateway over real HTTP, with real tasks, for tests of MCP. */
+import { randomUUID } from 'node:crypto';
+import { onTestFinished } from 'vitest';
+import type { Identity } from '../../../channels/edge/edge.ts';
+import type { OperationTools } from '../../../channels/mcp/operation-tools.ts';
+import { gatewayCatalog } from '../../../channels/mcp/gateway-catalog.ts';
+import { mcpRoutes } from '../../../channels/mcp/route.ts';
+import { systemClock } from '../../../runtime/index.ts';
+import { namedCallers, openRealTasks, type RealTasks } from '../edge/real-tasks.ts';
+import { serveRoutes, testServices } from '../http/operation-server.ts';
+
+export type McpGateway = Pick<RealTasks, 'gate' | 'system'> & {
+  readonly url: string;
+  /** what the audit has recorded */
+  readonly audited: string[];
+  /** failures that no route expects */
+  readonly faults: string[];
+  /** a request of 2026; returns the JSON-RPC message */
+  readonly rpc: (method: string, params: object, options?: RpcOptions) => Promise<RpcAnswer>;
+};
+
+export type RpcOptions = {
+  /** name of the caller, as real-tasks.ts has them, or `operator`; default `alice` */
+  readonly as?: string;
+  readonly capabilities?: object;
+  readonly signal?: AbortSignal;
+};
+export type RpcAnswer = {
+  readonly status: number;
+  // Tests read whatever the method returns.
+  // oxlint-disable-next-line no-explicit-any
+  readonly result?: any;
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: object };
+};
+
+export const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
+
+const callers: Pick<Identity, 'authenticate'> = {
+  authenticate: (credentials) =>
+    credentials.authorization === 'Bearer operator'
+      ? Promise.resolve({
+          sub: 'operator',
+          roles: ['operator'],
+          tenant: 'acme',
+          profile: 'A2A-Basic' as const,
+        })
+      : namedCallers.authenticate(credentials),
+};
+
+/** Serves until the end of the test. */
+export async function serveMcp(which: OperationTools = 'read'): Promise<McpGateway> {
+  const tasks = await openRealTasks();
+  onTestFinished(() => tasks.stop());
+  const { system, offers, gate } = tasks;
+  const identity: Identity = { ...namedCallers, ...callers };
+  const edge = tasks.edge({ identity });
+  const audited: string[] = [];
+  const faults: string[] = [];
+  const { routes, close } = mcpRoutes({
+    identity,
+    home: 'default',
+    authMode: 'token',
+    publicUrl: () => 'https://troupe.example',
+    issuers: ['https://issuer.example'],
+    info: { name: 'troupe', version: '0.0.0' },
+    clock: systemClock,
+    log: { error: (_, message) => void faults.push(message) },
+    loadCatalog: () =>
+      Promise.resolve(
+        gatewayCatalog({
+          edge,
+          offers,
+          which,
+          services: testServices({ system }),
+          audit: ({ sub }, what) => void audited.push(`${sub} ${what}`),
+          evidence: {
+            index: system.index,
+            offers,
+            artifacts: { sign: () => Promise.reject(new Error('no files here')) },
+          },
+        }),
+      ),
+  });
+  onTestFinished(close);
+  const { url } = await serveRoutes(routes);
+  return { url: `${url}/mcp`, gate, system, audited, faults, rpc: rpcTo(`${url}/mcp`) };
+}
+
+const rpcTo =
+  (url: string): McpGateway['rpc'] =>
+  async (method, params, { as = 'alice', capabilities = {}, signal } = {}) => {
+    const named = params as { name?: string; taskId?: string; uri?: string; _meta?: object };
+    const name = named.name ?? named.taskId ?? named.uri;
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': capabilities,
+      ...named._meta,
+    };
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${as}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': method,
+        ...(name === undefined ? {} : { 'mcp-name': name }),
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: randomUUID(),
+        method,
+        params: { ...params, _meta: meta },
+      }),
+      signal: signal ?? null,
+    });
+    const { result, error } = (await response.json()) as RpcAnswer;
+    return { status: response.status, result, ...(error ? { error } : {}) };
+  };
