@@ -29,6 +29,7 @@ import { openProcessServices, type ProcessServices } from './process-services.ts
 import { closeAll, once, openGateway } from './gateway.ts';
 import { seedCluster, seedTenants } from '../installation/root-settings.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
+import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
 import { SharedParts } from '../installation/shared-parts.ts';
 import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
@@ -222,6 +223,7 @@ async function joinCluster(
         ...(role === 'worker' ? { node: name } : {}),
         ask: lateAsk(() => opening),
         channels,
+        embeddingBatches: embeddingBatches({ processServices, workspaces, clustered: true }),
       }),
       workspaces,
       labels: labelsOf(config),
