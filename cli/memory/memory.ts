@@ -77,7 +77,8 @@ async function batchOf(
   try {
     return await latestBatch(options);
   } catch (error) {
-    if ((await segments.list()).some(isAwaited))
+    const waits = (names: readonly string[]) => names.some(isAwaited);
+    if (await segments.list().then(waits, () => true))
       process.stderr.write(`texts wait for a batch, but: ${errorData(error).message}\n`);
     return undefined;
   }
