@@ -1,12 +1,16 @@
 /**
- * What the effects of a batch of embeddings do: they read the notes of the agent, call the batch API
- * of the model's provider, and store the vectors.
+ * What the effects of a batch of embeddings do: they read the notes of the agent, call the batch
+ * API of the model's provider, and store the vectors.
  *
  * Invariant: a batch is only continued with the embedder that it was sent to.
  */
 import { removeAwaited, type SegmentStore, storeAnswers, writeAwaited } from '../memory/index.ts';
 import { address } from '../protocols/address.ts';
-import type { BatchTicket, EmbeddingBatchEffects, SentBatch } from '../protocols/embedding-batch.ts';
+import type {
+  BatchTicket,
+  EmbeddingBatchEffects,
+  SentBatch,
+} from '../protocols/embedding-batch.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { type AgentNotesParts, notesOf } from './agent-notes.ts';
 import { batchesIn } from './memory-options.ts';

@@ -32,10 +32,11 @@ export interface Embedder {
 }
 
 /**
- * Batches: files of texts that the provider embeds within a day, at a lower price. Vectors are those
- * of `embed` as documents. Each call is a few requests, which the caller repeats.
+ * Batches: files of texts that the provider embeds within a day, at a lower price. Vectors are
+ * those of `embed` as documents. Each call is a few requests, which the caller repeats.
  *
- * @throws TroupeError of each call as `embed`; NOT_FOUND when the provider has no such batch or file
+ * @throws TroupeError of each call as `embed`; NOT_FOUND when the provider has no such batch or
+ * file
  */
 export interface EmbeddingBatches {
   /** texts of one batch */
@@ -43,8 +44,8 @@ export interface EmbeddingBatches {
   /** @param texts by key, at least one */
   file(texts: ReadonlyMap<string, string>): Promise<BatchFile>;
   /**
-   * Creates the batch of an uploaded file. Not idempotent: after UNAVAILABLE or DEADLINE_EXCEEDED it
-   * may exist.
+   * Creates the batch of an uploaded file. Not idempotent: after UNAVAILABLE or DEADLINE_EXCEEDED
+   * it may exist.
    * @param ticket by which `find` recognizes it, at most 512 characters
    * @returns its id
    */

@@ -152,7 +152,10 @@ export const memory: Resource = {
   operations: [search, list, get, startBatch, showBatch, cancelBatch],
 };
 
-function known({ agents, tenant }: Pick<OperationContext, 'agents' | 'tenant'>, id: string): string {
+function known(
+  { agents, tenant }: Pick<OperationContext, 'agents' | 'tenant'>,
+  id: string,
+): string {
   if (agents(tenant).agents.some((one) => one.id === id)) return id;
   throw new TroupeError('NOT_FOUND', `unknown agent id "${id}"`);
 }

@@ -51,7 +51,8 @@ export type OperationServices = {
     /** undefined: there is no such note, or it cannot be read. @throws as `search` */
     read(this: void, tenant: string, agentId: string, path: string): Promise<string | undefined>;
     /**
-     * @throws TroupeError CONFLICT without a model of embeddings, INVALID_ARGUMENT when its provider
+     * @throws TroupeError CONFLICT without a model of embeddings, INVALID_ARGUMENT when its
+     * provider
      *   has no batches
      */
     assertBatches(this: void, tenant: string): void;

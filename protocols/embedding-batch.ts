@@ -95,7 +95,11 @@ export type Released = { readonly filesLeft: readonly string[] };
 export type EmbeddingBatchEffects = {
   /** Lists the texts without a vector as awaited, and sends them as a file. */
   upload(this: void, ticket: BatchTicket, signal: AbortSignal): Promise<Uploaded>;
-  create(this: void, batch: SentBatch & { readonly file: string }, signal: AbortSignal): Promise<string>;
+  create(
+    this: void,
+    batch: SentBatch & { readonly file: string },
+    signal: AbortSignal,
+  ): Promise<string>;
   /** null: the provider has no batch of this ticket */
   find(this: void, batch: SentBatch, signal: AbortSignal): Promise<string | null>;
   look(

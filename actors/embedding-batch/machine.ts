@@ -3,8 +3,9 @@
  * within a day. Key: the agent's id. One batch at a time.
  *
  * The agent is asked first, as by a run, so its budgets apply and count what the batch used. A
- * request that fails is repeated after a pause. A batch whose creation has no known outcome, because
- * a connection broke or a process was killed, is looked up by its ticket before it is created again.
+ * request that fails is repeated after a pause. A batch whose creation has no known outcome,
+ * because a connection broke or a process was killed, is looked up by its ticket before it is
+ * created again.
  *
  * Invariants: a batch is created again only after the provider's list lacks it; it is counted once;
  * it ends within PATIENCE_MS and the time that the store needs; when it has ended, no text is
@@ -123,10 +124,7 @@ export const embeddingBatchMachine = setup({
             },
             'batch.cancel': {
               target: '#embedding-batch.ending',
-              actions: [
-                { type: 'reply', params: messages.toCancel },
-                'noteCancelled',
-              ],
+              actions: [{ type: 'reply', params: messages.toCancel }, 'noteCancelled'],
             },
           },
         },
@@ -136,10 +134,7 @@ export const embeddingBatchMachine = setup({
           on: {
             'batch.cancel': {
               target: '#embedding-batch.ending',
-              actions: [
-                { type: 'reply', params: messages.toCancel },
-                'noteCancelled',
-              ],
+              actions: [{ type: 'reply', params: messages.toCancel }, 'noteCancelled'],
             },
           },
           invoke: {
@@ -175,10 +170,7 @@ export const embeddingBatchMachine = setup({
           on: {
             'batch.cancel': {
               target: '#embedding-batch.ending',
-              actions: [
-                { type: 'reply', params: messages.toCancel },
-                'noteCancelled',
-              ],
+              actions: [{ type: 'reply', params: messages.toCancel }, 'noteCancelled'],
             },
           },
           after: { pause: { target: 'uploading' } },
@@ -241,10 +233,7 @@ export const embeddingBatchMachine = setup({
           on: {
             'batch.cancel': {
               target: 'cancelling',
-              actions: [
-                'wantCancel',
-                { type: 'reply', params: messages.toCancel },
-              ],
+              actions: ['wantCancel', { type: 'reply', params: messages.toCancel }],
             },
           },
           after: { pause: { target: 'looking' } },
@@ -367,7 +356,8 @@ export const embeddingBatchMachine = setup({
           entry: { type: 'project', params: (args) => messages.row(args, { state: 'cancelled' }) },
         },
         failed: {
-          description: 'The provider, the agent or the time ended it. Answers until then are stored.',
+          description:
+            'The provider, the agent or the time ended it. Answers until then are stored.',
           entry: { type: 'project', params: (args) => messages.row(args, { state: 'failed' }) },
         },
       },

@@ -1,5 +1,10 @@
 /** Progress: the pure parts of the chart that decide and remember. */
-import type { BatchLook, BatchStored, Released, Uploaded } from '../../protocols/embedding-batch.ts';
+import type {
+  BatchLook,
+  BatchStored,
+  Released,
+  Uploaded,
+} from '../../protocols/embedding-batch.ts';
 import type { ErrorCode, ErrorData } from '../../protocols/errors.ts';
 import { NO_USAGE } from '../../protocols/models/model-usage.ts';
 import type { ActorInput } from '../../protocols/statechart.ts';

@@ -31,15 +31,25 @@ export const latestBatch = async (
 ): Promise<EmbeddingBatchRow | undefined> => (await call(showBatch, options)).batch;
 
 export function batchText(
-  { state, startedAt, model, texts, left = 0, batchId, stored, error, filesLeft }: EmbeddingBatchRow,
+  {
+    state,
+    startedAt,
+    model,
+    texts,
+    left = 0,
+    batchId,
+    stored,
+    error,
+    filesLeft,
+  }: EmbeddingBatchRow,
   now: number,
 ): string {
   const facts = [
     `batch: ${state}, started ${isoTime(startedAt)} (${ago(now - startedAt)} ago)`,
-    ...(texts === undefined ? [] : [`${texts} texts for ${model}`]),
-    ...(left > 0 ? [`${left} texts left for another batch`] : []),
+    ...(texts === undefined ? [] : [`${texts} ${texts === 1 ? 'text' : 'texts'} for ${model}`]),
+    ...(left > 0 ? [`texts left for another batch: ${left}`] : []),
     ...(batchId === undefined ? [] : [`the provider's id is ${batchId}`]),
-    ...(stored === undefined ? [] : [`${stored} vectors stored`]),
+    ...(stored === undefined ? [] : [`vectors stored: ${stored}`]),
     ...(error === undefined ? [] : [`${error.code}: ${error.message}`]),
     ...(filesLeft === undefined
       ? []

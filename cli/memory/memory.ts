@@ -1,6 +1,6 @@
 /**
- * `troupe memory`: searches the notes in an agent's folder, and stores their vectors. Only the status
- * asks a gateway, about a batch, if one responds; troupe may run meanwhile.
+ * `troupe memory`: searches the notes in an agent's folder, and stores their vectors. Only the
+ * status asks a gateway, about a batch, if one responds; troupe may run meanwhile.
  */
 import { BlobSegments } from '../../installation/blob-segments.ts';
 import type { MemoryToolsOptions } from '../../agent/tools/memory/memory-tools.ts';

@@ -1,6 +1,6 @@
 /**
- * Awaited texts: which texts a batch of the model's provider embeds. They are listed in the store of
- * the segments, so that every process leaves them to the batch instead of paying for them twice.
+ * Awaited texts: which texts a batch of the model's provider embeds. They are listed in the store
+ * of the segments, so that every process leaves them to the batch instead of paying for them twice.
  *
  * An agent has one batch at a time, so it has one list. Its name contains a hash, because a store
  * writes a name once.

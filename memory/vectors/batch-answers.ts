@@ -48,10 +48,10 @@ export async function storeAnswers(
   return { stored: [...awaited].filter((key) => vectors.has(key)).length, inputTokens };
 }
 
-/** Of most of them: a single wrong answer does not decide. */
+/** Of most of them, because a single wrong answer must not decide; of equally many the longest. */
 function usualLength(vectors: Iterable<Float32Array>): number | undefined {
   const counts = new Map<number, number>();
   for (const { length } of vectors) counts.set(length, (counts.get(length) ?? 0) + 1);
-  const [usual] = [...counts].sort(([, one], [, other]) => other - one);
+  const [usual] = [...counts].sort(([one, n], [other, m]) => m - n || other - one);
   return usual?.[0];
 }

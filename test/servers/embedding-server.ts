@@ -80,7 +80,11 @@ export async function openEmbeddingServer(): Promise<EmbeddingServer> {
   return own;
 }
 
-function ofOpenAi(request: Pick<Received, 'header'>, body: Record<string, unknown>, own: EmbeddingServer) {
+function ofOpenAi(
+  request: Pick<Received, 'header'>,
+  body: Record<string, unknown>,
+  own: EmbeddingServer,
+) {
   const input = body['input'] as string[];
   own.texts.push(input);
   own.keys.push(request.header('authorization')?.replace('Bearer ', ''));

@@ -85,7 +85,11 @@ const upload: Uploaded = { model: 'a/b', identity: 'a b', texts: 3, left: 0, fil
 const away: ErrorData = { code: 'UNAVAILABLE', message: 'away' };
 const wrong: ErrorData = { code: 'INVALID_ARGUMENT', message: 'wrong' };
 const none: ErrorData = { code: 'NOT_FOUND', message: 'no such batch' };
-const looked = (name: string, status: BatchLook['status'], files: readonly string[] = []): Move => ({
+const looked = (
+  name: string,
+  status: BatchLook['status'],
+  files: readonly string[] = [],
+): Move => ({
   name,
   job: 'look',
   output: { status, files, ...(status === 'failed' && { why: 'too many tokens' }) },
@@ -140,8 +144,16 @@ export const exploration: Exploration = {
     ];
   },
   key: ({ snapshot, jobs }) => {
-    const { upload: sent, batchId, cancel, outcome, stored, failures: failed, error, looks } =
-      snapshot.context as BatchContext;
+    const {
+      upload: sent,
+      batchId,
+      cancel,
+      outcome,
+      stored,
+      failures: failed,
+      error,
+      looks,
+    } = snapshot.context as BatchContext;
     return [
       snapshot.value,
       snapshot.status,
