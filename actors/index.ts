@@ -90,6 +90,7 @@ export const supervisorAddress = (tenant: string, name: string): Address =>
  */
 export const shippedActors = (): ActorDefinition[] => [
   ...conversationActors(),
+  ...memoryActors(),
   ...channelActors(),
   ...taskActors(),
   ...factoryActors(),
@@ -169,6 +170,9 @@ const conversationActors = (): ActorDefinition[] => [
     idleMs: 60_000,
     whenDone: 'forget',
   }),
+];
+
+const memoryActors = (): ActorDefinition[] => [
   // A failed batch resumes: a restart would lose one that is paid.
   defineActor({
     type: 'embedding-batch',

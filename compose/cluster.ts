@@ -205,7 +205,6 @@ async function joinCluster(
   options: Joining,
 ): Promise<Joined> {
   const { log, options: system } = processServices;
-  const { nats, cluster } = config;
   const logEvent = logPlacement(log);
   const { ports, name } = await openPorts(config, role, processServices, options);
   try {
@@ -227,13 +226,13 @@ async function joinCluster(
       }),
       workspaces,
       labels: labelsOf(config),
-      env: nats.env,
+      env: config.nats.env,
       cluster: {
         role,
         name,
         version: packageJson.version,
-        weight: cluster.weight,
-        drainMs: cluster.drainSeconds * 1_000,
+        weight: config.cluster.weight,
+        drainMs: config.cluster.drainSeconds * 1_000,
         onEvent(event) {
           logEvent(event);
           options.onEvent?.(event);

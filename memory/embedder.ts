@@ -70,7 +70,7 @@ export interface EmbeddingBatches {
 export type BatchFile = {
   readonly keys: readonly string[];
   /** Sends it; a repeat makes another file. @returns its id */
-  upload(signal: AbortSignal): Promise<string>;
+  upload(this: void, signal: AbortSignal): Promise<string>;
 };
 
 export type BatchState = {

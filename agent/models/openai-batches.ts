@@ -5,7 +5,7 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type OpenAI from 'openai';
-import type { BatchAnswer, BatchFile, BatchState, EmbeddingBatches } from '../../memory/index.ts';
+import type { BatchAnswer, BatchState, EmbeddingBatches } from '../../memory/index.ts';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { abortableBody } from '../../protocols/time-limit.ts';
@@ -35,31 +35,37 @@ export function createOpenAiBatches(
   { model, dimensions }: EmbeddingSettings,
 ): EmbeddingBatches {
   const encoding = connection.official ? 'base64' : 'float';
-  const request = <Answer>(
-    signal: AbortSignal,
-    ask: (client: OpenAI, signal: AbortSignal) => Promise<Answer>,
-    limitMs = REQUEST_MS,
-  ): Promise<Answer> =>
-    requestTo(connection, { signal, limitMs }, async ({ fetch, signal: limited }) =>
-      ask(await connectOpenAi(connection, fetch), limited),
-    );
   const lineOf = (key: string, input: string): string => {
     const body = { model, input, encoding_format: encoding, ...defined({ dimensions }) };
     return `${JSON.stringify({ custom_id: key, method: 'POST', url: ENDPOINT, body })}\n`;
   };
+  const request: Request = (signal, ask, limitMs = REQUEST_MS) =>
+    requestTo(connection, { signal, limitMs }, async ({ fetch, signal: limited }) =>
+      ask(await connectOpenAi(connection, fetch), limited),
+    );
+  return {
+    textsMax: TEXTS_MAX,
+    ...ofFiles(request, lineOf, connection),
+    ...ofBatches(request),
+    usageOf: (inputTokens) =>
+      embeddingUsage(connection, model, inputTokens, connection.official ? OFFICIAL_SHARE : 1),
+  };
+}
 
-  async function file(texts: ReadonlyMap<string, string>): Promise<BatchFile> {
-    const keys: string[] = [];
-    const lines: string[] = [];
-    let bytes = 0;
-    for (const [key, text] of texts) {
-      const line = lineOf(key, text);
-      bytes += Buffer.byteLength(line);
-      if (bytes > FILE_BYTES_MAX || keys.length === TEXTS_MAX) break;
-      keys.push(key);
-      lines.push(line);
-      if (keys.length % LINES_AT_ONCE === 0) await turn();
-    }
+/** @throws TroupeError as an embedder */
+type Request = <Answer>(
+  signal: AbortSignal,
+  ask: (client: OpenAI, signal: AbortSignal) => Promise<Answer>,
+  limitMs?: number,
+) => Promise<Answer>;
+
+const ofFiles = (
+  request: Request,
+  lineOf: (key: string, text: string) => string,
+  connection: OpenConnection,
+): Pick<EmbeddingBatches, 'file' | 'answers' | 'remove'> => ({
+  async file(texts) {
+    const { keys, lines } = await linesWithin(texts, lineOf);
     const contents = new File(lines, 'texts.jsonl', { type: 'application/jsonl' });
     const upload = (signal: AbortSignal) =>
       request(
@@ -69,67 +75,82 @@ export function createOpenAiBatches(
         TRANSFER_MS,
       );
     return { keys, upload };
-  }
-
-  return {
-    textsMax: TEXTS_MAX,
-    file,
-    create: (input, ticket, signal) =>
-      request(signal, async ({ batches }, limited) => {
-        const wanted = {
-          input_file_id: input,
-          endpoint: ENDPOINT,
-          completion_window: '24h',
-          metadata: { [TICKET]: ticket },
-        } as const;
-        return (await batches.create(wanted, { signal: limited })).id;
-      }),
-    find: (ticket, sinceMs, signal) =>
-      request(signal, async ({ batches }, limited) => {
-        // newest first
-        for await (const batch of batches.list({ limit: 100 }, { signal: limited })) {
-          if (batch.metadata?.[TICKET] === ticket) return batch.id;
-          if (batch.created_at * 1_000 < sinceMs - CLOCKS_MS) return undefined;
-        }
-        return undefined;
-      }),
-    look: (id, signal) =>
-      request(signal, async ({ batches }, limited) =>
-        stateOf(await batches.retrieve(id, { signal: limited })),
-      ),
-    async *answers(id, signal) {
-      const response = await request(
-        signal,
-        ({ files }, limited) => files.content(id, { signal: limited }),
-        TRANSFER_MS,
-      );
-      try {
-        for await (const line of linesOf(abortableBody(response, signal))) {
-          const answer = answerOf(line);
-          if (answer) yield answer;
-        }
-      } catch (error) {
-        signal.throwIfAborted();
-        throw embedderFailure(connection, error);
+  },
+  async *answers(id, signal) {
+    const response = await request(
+      signal,
+      ({ files }, limited) => files.content(id, { signal: limited }),
+      TRANSFER_MS,
+    );
+    try {
+      for await (const line of linesOf(abortableBody(response, signal))) {
+        const answer = answerOf(line);
+        if (answer) yield answer;
       }
-    },
-    cancel: (id, signal) =>
-      request(signal, async ({ batches }, limited) => {
-        await batches.cancel(id, { signal: limited });
-      }),
-    async remove(id, signal) {
-      const removed = request(signal, ({ files }, limited) =>
-        files.delete(id, { signal: limited }),
-      );
-      await removed.catch((error: unknown) => {
-        if (error instanceof TroupeError && error.code === 'NOT_FOUND') return;
-        throw error;
-      });
-    },
-    usageOf: (inputTokens) =>
-      embeddingUsage(connection, model, inputTokens, connection.official ? OFFICIAL_SHARE : 1),
-  };
+    } catch (error) {
+      signal.throwIfAborted();
+      throw embedderFailure(connection, error);
+    }
+  },
+  async remove(id, signal) {
+    const removed = request(signal, ({ files }, limited) => files.delete(id, { signal: limited }));
+    await removed.catch((error: unknown) => {
+      if (error instanceof TroupeError && error.code === 'NOT_FOUND') return;
+      throw error;
+    });
+  },
+});
+
+/** The first texts, as many as one file may have. */
+async function linesWithin(
+  texts: ReadonlyMap<string, string>,
+  lineOf: (key: string, text: string) => string,
+): Promise<{ readonly keys: readonly string[]; readonly lines: string[] }> {
+  const keys: string[] = [];
+  const lines: string[] = [];
+  let bytes = 0;
+  for (const [key, text] of texts) {
+    const line = lineOf(key, text);
+    bytes += Buffer.byteLength(line);
+    if (bytes > FILE_BYTES_MAX || keys.length === TEXTS_MAX) break;
+    keys.push(key);
+    lines.push(line);
+    if (keys.length % LINES_AT_ONCE === 0) await turn();
+  }
+  return { keys, lines };
 }
+
+const ofBatches = (
+  request: Request,
+): Pick<EmbeddingBatches, 'create' | 'find' | 'look' | 'cancel'> => ({
+  create: (input, ticket, signal) =>
+    request(signal, async ({ batches }, limited) => {
+      const wanted = {
+        input_file_id: input,
+        endpoint: ENDPOINT,
+        completion_window: '24h',
+        metadata: { [TICKET]: ticket },
+      } as const;
+      return (await batches.create(wanted, { signal: limited })).id;
+    }),
+  find: (ticket, sinceMs, signal) =>
+    request(signal, async ({ batches }, limited) => {
+      // newest first
+      for await (const batch of batches.list({ limit: 100 }, { signal: limited })) {
+        if (batch.metadata?.[TICKET] === ticket) return batch.id;
+        if (batch.created_at * 1_000 < sinceMs - CLOCKS_MS) return undefined;
+      }
+      return undefined;
+    }),
+  look: (id, signal) =>
+    request(signal, async ({ batches }, limited) =>
+      stateOf(await batches.retrieve(id, { signal: limited })),
+    ),
+  cancel: (id, signal) =>
+    request(signal, async ({ batches }, limited) => {
+      await batches.cancel(id, { signal: limited });
+    }),
+});
 
 const ENDS: Readonly<Record<string, BatchState['status']>> = {
   completed: 'completed',
@@ -149,7 +170,7 @@ async function* linesOf({ body }: Response): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = '';
   for await (const bytes of body ?? []) {
-    rest += decoder.decode(bytes as Uint8Array, { stream: true });
+    rest += decoder.decode(bytes, { stream: true });
     if (rest.length > LINE_CHARACTERS_MAX && !rest.includes('\n'))
       throw new TroupeError('INTERNAL', `a line has more than ${LINE_CHARACTERS_MAX} characters`);
     const lines = rest.split('\n');

@@ -268,7 +268,7 @@ test('a stop while the batch is created, and one while it waits, create no secon
 });
 
 test('another model in the configuration stops a batch until it is corrected', async () => {
-  const { server, world, start, until, advanceUntil, installed } = await opened();
+  const { server, world, start, until, advanceUntil, row, installed } = await opened();
   await start();
   await until({ state: 'waiting' });
   server.batches.end('completed');
@@ -276,4 +276,5 @@ test('another model in the configuration stops a batch until it is corrected', a
   await advanceUntil({ state: 'waiting', error: { code: 'CONFLICT' } });
   await world.restart({ services: installed('local/text-embedding-3-small').services });
   await advanceUntil({ state: 'done', stored: 3 });
+  expect(row()).not.toHaveProperty('error');
 });
