@@ -86,7 +86,7 @@ export const embedderFailure = (
   headers?: Headers,
 ): TroupeError => classified(failureOf(error, open.failure, headers));
 
-/** @param share of the model's price, of all of which the cost is known */
+/** @param share of the model's price that is charged; the cost is absent without a price */
 export function embeddingUsage(
   open: OpenConnection,
   model: string,
