@@ -15,6 +15,8 @@ import { conversationMachine } from './conversation/machine.ts';
 import { counterMachine } from './counter/machine.ts';
 import { deviceMachine } from './device/machine.ts';
 import { documentMachine } from './document/machine.ts';
+import { batchEffects } from './embedding-batch/effects/batch-effects.ts';
+import { embeddingBatchMachine } from './embedding-batch/machine.ts';
 import { keyringMachine } from './keyring/machine.ts';
 import { checkSpecs } from './listing/effects/check-specs.ts';
 import { listingMachine } from './listing/machine.ts';
@@ -88,6 +90,7 @@ export const supervisorAddress = (tenant: string, name: string): Address =>
  */
 export const shippedActors = (): ActorDefinition[] => [
   ...conversationActors(),
+  ...memoryActors(),
   ...channelActors(),
   ...taskActors(),
   ...factoryActors(),
@@ -163,6 +166,19 @@ const conversationActors = (): ActorDefinition[] => [
     machine: scheduleMachine,
     migrate: { 1: withPlaces },
     effects: { look },
+    supervision: { onThrow: 'resume' },
+    idleMs: 60_000,
+    whenDone: 'forget',
+  }),
+];
+
+const memoryActors = (): ActorDefinition[] => [
+  // A failed batch resumes: a restart would lose one that is paid.
+  defineActor({
+    type: 'embedding-batch',
+    version: 1,
+    machine: embeddingBatchMachine,
+    effects: batchEffects,
     supervision: { onThrow: 'resume' },
     idleMs: 60_000,
     whenDone: 'forget',

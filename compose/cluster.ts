@@ -29,6 +29,7 @@ import { openProcessServices, type ProcessServices } from './process-services.ts
 import { closeAll, once, openGateway } from './gateway.ts';
 import { seedCluster, seedTenants } from '../installation/root-settings.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
+import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
 import { SharedParts } from '../installation/shared-parts.ts';
 import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
@@ -204,7 +205,6 @@ async function joinCluster(
   options: Joining,
 ): Promise<Joined> {
   const { log, options: system } = processServices;
-  const { nats, cluster } = config;
   const logEvent = logPlacement(log);
   const { ports, name } = await openPorts(config, role, processServices, options);
   try {
@@ -222,16 +222,17 @@ async function joinCluster(
         ...(role === 'worker' ? { node: name } : {}),
         ask: lateAsk(() => opening),
         channels,
+        embeddingBatches: embeddingBatches({ processServices, workspaces, clustered: true }),
       }),
       workspaces,
       labels: labelsOf(config),
-      env: nats.env,
+      env: config.nats.env,
       cluster: {
         role,
         name,
         version: packageJson.version,
-        weight: cluster.weight,
-        drainMs: cluster.drainSeconds * 1_000,
+        weight: config.cluster.weight,
+        drainMs: config.cluster.drainSeconds * 1_000,
         onEvent(event) {
           logEvent(event);
           options.onEvent?.(event);

@@ -10,6 +10,7 @@ import { createChannelHost } from './channels.ts';
 import { openProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
+import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
 import { openTaskParts, type OwnAgents } from './task-parts.ts';
 import { labelsOf, workspacesOf } from '../installation/workspaces.ts';
@@ -54,6 +55,7 @@ export async function startTroupe(
       ...tasks.services,
       ask: lateAsk(() => opening),
       channels,
+      embeddingBatches: embeddingBatches({ processServices, workspaces, clustered: false }),
     }),
     shards: runtime.shards,
     workspaces,

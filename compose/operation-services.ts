@@ -28,11 +28,17 @@ export const operationServices = (
   payloadText: (tenant, payload) => readPayload(payloads, tenant, payload),
 });
 
-const unavailable = (): Promise<never> =>
-  Promise.reject(
-    new TroupeError('UNAVAILABLE', 'this process has no workspaces of agents: ask a gateway'),
-  );
-const NO_NOTES = { search: unavailable, list: unavailable, read: unavailable };
+const noWorkspaces = () =>
+  new TroupeError('UNAVAILABLE', 'this process has no workspaces of agents: ask a gateway');
+const unavailable = (): Promise<never> => Promise.reject(noWorkspaces());
+const NO_NOTES = {
+  search: unavailable,
+  list: unavailable,
+  read: unavailable,
+  assertBatches(): void {
+    throw noWorkspaces();
+  },
+};
 
 /** Replaces the secrets of all tenants. */
 export const maskOf =

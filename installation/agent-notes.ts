@@ -9,6 +9,7 @@ import { defined } from '../protocols/defined.ts';
 import { type Address, address } from '../protocols/address.ts';
 import { systemClock } from '../runtime/index.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
+import { batchesIn } from './memory-options.ts';
 import { type InstallationParts, partsFor } from './tenant-parts.ts';
 import { filesFolder } from './workspaces.ts';
 
@@ -21,29 +22,33 @@ export type AgentNotesParts = {
 /** How long it waits for a tool that works in a workspace. */
 const OPEN_MS = 10_000;
 
-export function agentNotes({
-  processServices,
-  workspaces,
-  clustered,
-}: AgentNotesParts): OperationServices['notes'] {
-  async function within<Result>(
-    tenant: string,
-    agentId: string,
-    work: (files: WorkspaceNotes, owner: Address) => Promise<Result>,
-  ): Promise<Result> {
+export type WithNotes = <Result>(
+  tenant: string,
+  agentId: string,
+  work: (files: WorkspaceNotes, owner: Address) => Promise<Result>,
+  signal?: AbortSignal,
+) => Promise<Result>;
+
+/** Calls `work` with the notes of an agent. @throws TroupeError UNAVAILABLE */
+export const notesOf =
+  ({ processServices, workspaces, clustered }: AgentNotesParts): WithNotes =>
+  async (tenant, agentId, work, signal = AbortSignal.timeout(OPEN_MS)) => {
     const { config, services } = partsFor(processServices, tenant);
     const owner = address(tenant, 'agent', agentId);
     const notesIn = (path: string) => new WorkspaceNotes(path, services.secrets);
     const folder = filesFolder(config, owner, clustered);
     if (folder !== undefined) return work(notesIn(folder), owner);
-    const workspace = await workspaces.open(owner, { signal: AbortSignal.timeout(OPEN_MS) });
+    const workspace = await workspaces.open(owner, { signal });
     try {
       return await work(notesIn(workspace.path), owner);
     } finally {
       await workspace.close();
     }
-  }
+  };
 
+export function agentNotes(parts: AgentNotesParts): OperationServices['notes'] {
+  const { processServices } = parts;
+  const within = notesOf(parts);
   return {
     async search(tenant, agentId, asked) {
       const { options, indexes } = partsFor(processServices, tenant).memory;
@@ -63,6 +68,9 @@ export function agentNotes({
     },
     async read(tenant, agentId, path) {
       return isNotePath(path) ? within(tenant, agentId, (files) => files.read(path)) : undefined;
+    },
+    assertBatches(tenant) {
+      batchesIn(partsFor(processServices, tenant).memory);
     },
   };
 }

@@ -4,7 +4,8 @@ import { embedderOf } from '../agent/models/configured-embedder.ts';
 import { type MemoryCounts, MemoryIndexes } from '../agent/tools/memory/memory-indexes.ts';
 import type { MemoryToolsOptions } from '../agent/tools/memory/memory-tools.ts';
 import type { SecretMask } from '../agent/tools/secret-mask.ts';
-import type { Embedder } from '../memory/index.ts';
+import type { Embedder, EmbeddingBatches } from '../memory/index.ts';
+import { TroupeError } from '../protocols/errors.ts';
 import type { Metrics } from '../runtime/index.ts';
 import type { Config } from '../runtime/config/index.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
@@ -78,12 +79,38 @@ export function memoryOptions(
 }
 
 /** As results of tools are masked before a model receives them. */
-const masked = (embedder: Embedder, secrets: SecretMask): Embedder => ({
-  ...embedder,
-  embed: (texts, as, signal) =>
-    embedder.embed(
-      texts.map((text) => secrets.text(text)),
-      as,
-      signal,
-    ),
-});
+function masked(embedder: Embedder, secrets: SecretMask): Embedder {
+  const { batches } = embedder;
+  const mask = (text: string) => secrets.text(text);
+  return {
+    ...embedder,
+    embed: (texts, as, signal) => embedder.embed(texts.map(mask), as, signal),
+    ...(batches && {
+      batches: {
+        ...batches,
+        file: (texts) => batches.file(new Map([...texts].map(([key, text]) => [key, mask(text)]))),
+      },
+    }),
+  };
+}
+
+/**
+ * The embedder of a tenant, and its batches.
+ * @throws TroupeError CONFLICT without a model, INVALID_ARGUMENT when its provider has no batches
+ */
+export function batchesIn({ options: { embedder } }: Pick<MemoryParts, 'options'>): {
+  readonly embedder: Embedder;
+  readonly batches: EmbeddingBatches;
+} {
+  if (embedder === undefined)
+    throw new TroupeError(
+      'CONFLICT',
+      'memory.search.model is not set, so notes are found by their words and need no vectors',
+    );
+  const { batches, name } = embedder;
+  if (batches !== undefined) return { embedder, batches };
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `the provider of ${name} embeds no texts in batches: use troupe memory index without --batch`,
+  );
+}

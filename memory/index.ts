@@ -9,7 +9,16 @@ export {
   type NoteFile,
 } from './files.ts';
 export { linesOf } from './chunks.ts';
-export { EMBEDDED_AT_ONCE, type Embedded, type EmbeddedAs, type Embedder } from './embedder.ts';
+export {
+  type BatchAnswer,
+  type BatchFile,
+  type BatchState,
+  EMBEDDED_AT_ONCE,
+  type Embedded,
+  type EmbeddedAs,
+  type Embedder,
+  type EmbeddingBatches,
+} from './embedder.ts';
 export {
   type Answer,
   MemoryIndex,
@@ -17,5 +26,7 @@ export {
   type Question,
   type Ranking,
 } from './memory-index.ts';
+export { isAwaited, removeAwaited, writeAwaited } from './vectors/awaited-texts.ts';
+export { storeAnswers } from './vectors/batch-answers.ts';
 export { DIMENSIONS_MAX } from './vectors/vector-rows.ts';
 export type { SegmentStore } from './vectors/segment-store.ts';

@@ -74,6 +74,13 @@ export type Answer = Omit<NotesState, 'model'> & {
   readonly usage: Usage;
 };
 
+export type TextsWithoutVector = {
+  /** by the keys of their vectors */
+  readonly texts: ReadonlyMap<string, string>;
+  /** how many there are in all */
+  readonly missing: number;
+};
+
 type IndexedFile = Pick<NoteFile, 'stamp'> & { readonly chunks: readonly number[] };
 type IndexedChunk = Omit<Chunk, 'text'> & { readonly path: string; readonly key: string };
 type Left = Map<string, string>;
@@ -112,6 +119,22 @@ export class MemoryIndex {
     const mine = this.#last.then(() => this.#search(files, question));
     this.#last = mine.catch(() => {});
     return question.signal ? unlessAborted(mine, question.signal) : mine;
+  }
+
+  /**
+   * The texts without a vector, as they are sent to the embedder. They wait for other calls.
+   * @param textsMax further ones are only counted
+   * @throws as `search`, and errors of the store
+   */
+  withoutVector(files: MemoryFiles, textsMax: number): Promise<TextsWithoutVector> {
+    const mine = this.#last.then(async () => {
+      await this.#follow(files);
+      const keys = (await this.#vectors?.withoutVector()) ?? [];
+      const texts = await this.#embeddedTexts(keys.slice(0, textsMax), files);
+      return { texts, missing: keys.length };
+    });
+    this.#last = mine.catch(() => {});
+    return mine;
   }
 
   async #search(files: MemoryFiles, question: Question): Promise<Answer> {

@@ -1,7 +1,17 @@
-/** The notes of an agent: what there is, what a search finds, and the text of one. */
+/**
+ * The notes of an agent: what there is, what a search finds, the text of one, and batches of
+ * vectors.
+ */
 import { Type } from '@sinclair/typebox';
+import { defined } from '../protocols/defined.ts';
+import {
+  EMBEDDING_BATCHES_INDEX,
+  embeddingBatchAddress,
+  type EmbeddingBatchRow,
+} from '../protocols/embedding-batch.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { NoteInfo, NotesFound } from '../protocols/memory.ts';
+import { askActor } from './ask-actor.ts';
 import { defineOperation, ObjectOf, type OperationContext, type Resource } from './operation.ts';
 
 const agent = Type.String({ minLength: 1, maxLength: 64, description: 'Id of the agent' });
@@ -71,9 +81,81 @@ const get = defineOperation({
   },
 });
 
-export const memory: Resource = { name: 'memory', operations: [search, list, get] };
+const Batch = ObjectOf<EmbeddingBatchRow>();
 
-function known({ agents, tenant }: OperationContext, id: string): string {
+export const startBatch = defineOperation({
+  name: 'memory.index',
+  scope: 'tenant',
+  summary: 'Make the vectors that notes of an agent lack, by a batch of the model’s provider',
+  params: Type.Object({ agent }),
+  result: Batch,
+  errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'],
+  http: {
+    method: 'POST',
+    path: '/v1/memory/{agent}/batch',
+    operationId: 'startMemoryBatch',
+    responses: { 200: 'The batch, which ends within a day' },
+    isKeyed: true,
+  },
+  run(context, { agent: id }) {
+    const to = embeddingBatchAddress(context.tenant, known(context, id));
+    context.notes.assertBatches(context.tenant);
+    const { idempotencyKey: key } = context;
+    return askActor<EmbeddingBatchRow>(context, to, { type: 'batch.start' }, { name: to, key });
+  },
+});
+
+export const showBatch = defineOperation({
+  name: 'memory.batch',
+  scope: 'tenant',
+  summary: 'Show the latest batch of vectors of an agent',
+  params: Type.Object({ agent }),
+  result: Type.Object({ batch: Type.Optional(Batch) }),
+  errors: ['NOT_FOUND'],
+  http: {
+    method: 'GET',
+    path: '/v1/memory/{agent}/batch',
+    operationId: 'getMemoryBatch',
+    responses: { 200: 'Absent: none in the last 30 days' },
+  },
+  run: ({ system: { index }, ...context }, { agent: id }) =>
+    defined({
+      batch: index.get<EmbeddingBatchRow>(
+        EMBEDDING_BATCHES_INDEX,
+        context.tenant,
+        known(context, id),
+      ),
+    }),
+});
+
+export const cancelBatch = defineOperation({
+  name: 'memory.cancel',
+  scope: 'tenant',
+  summary: 'Cancel the batch of an agent; vectors that the provider has made are stored',
+  params: Type.Object({ agent }),
+  result: Batch,
+  errors: ['NOT_FOUND', 'DEADLINE_EXCEEDED'],
+  http: {
+    method: 'DELETE',
+    path: '/v1/memory/{agent}/batch',
+    operationId: 'cancelMemoryBatch',
+    responses: { 200: 'The batch, which ends some minutes later' },
+  },
+  run(context, { agent: id }) {
+    const to = embeddingBatchAddress(context.tenant, known(context, id));
+    return askActor<EmbeddingBatchRow>(context, to, { type: 'batch.cancel' }, { name: to });
+  },
+});
+
+export const memory: Resource = {
+  name: 'memory',
+  operations: [search, list, get, startBatch, showBatch, cancelBatch],
+};
+
+function known(
+  { agents, tenant }: Pick<OperationContext, 'agents' | 'tenant'>,
+  id: string,
+): string {
   if (agents(tenant).agents.some((one) => one.id === id)) return id;
   throw new TroupeError('NOT_FOUND', `unknown agent id "${id}"`);
 }

@@ -50,6 +50,12 @@ export type OperationServices = {
     list(this: void, tenant: string, agentId: string): Promise<readonly NoteInfo[]>;
     /** undefined: there is no such note, or it cannot be read. @throws as `search` */
     read(this: void, tenant: string, agentId: string, path: string): Promise<string | undefined>;
+    /**
+     * @throws TroupeError CONFLICT without a model of embeddings, INVALID_ARGUMENT when its
+     * provider
+     *   has no batches
+     */
+    assertBatches(this: void, tenant: string): void;
   };
   /**
    * A signed URL of a file of the tenant, GET only.

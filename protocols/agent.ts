@@ -123,8 +123,8 @@ export type { SandboxPolicy };
 
 export type AgentConfigure = { type: 'agent.configure'; settings: AgentSettings };
 /**
- * From a session: requests admission of a run. Reply, at once or when a slot is free:
- * `agent.admitted` or `agent.refused`.
+ * From a session, or a batch of embeddings: requests admission of a run. Reply, at once or when a
+ * slot is free: `agent.admitted` or `agent.refused`.
  */
 export type AgentAdmit = {
   type: 'agent.admit';
@@ -132,7 +132,8 @@ export type AgentAdmit = {
   /**
    * The run was caused, directly or through a queue, by a run of another agent that may wait for
    * it. It takes no slot and no tenant slot, because the two could otherwise wait for each other.
-   * May be set on a later request for the same run. Lineage and grants limit the number of such
+   * May be set on a later request for the same run. A batch of embeddings takes none, because it
+   * lasts for hours. Lineage and grants limit the number of such
    * runs.
    */
   nested?: true;

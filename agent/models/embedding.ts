@@ -4,7 +4,7 @@
  */
 import type { Embedded, EmbeddedAs, Embedder } from '../../memory/index.ts';
 import { DIMENSIONS_MAX } from '../../memory/index.ts';
-import { defined } from '../../protocols/defined.ts';
+import type { Usage } from '../../protocols/models/model-usage.ts';
 import { signalWithin } from '../../protocols/time-limit.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { MalformedEvent } from './answer.ts';
@@ -40,37 +40,65 @@ export function createEmbedder(
   ask: (request: EmbeddingRequest) => Promise<EmbeddingAnswer>,
 ): Embedder {
   const { model, dimensions } = settings;
-  const name = `${open.id}/${model}`;
-  const price = modelOf(open, model).price ?? priceOf(model);
   return {
-    name,
+    name: `${open.id}/${model}`,
     identity: [api, open.baseUrl, model, dimensions ?? 'all'].join(' '),
-    async embed(texts, as, signal): Promise<Embedded> {
-      let headers: Headers | undefined;
-      const fetched: Fetch = async (url, init) => {
-        const response = await fetch(url, init);
-        headers = response.headers;
-        return response;
-      };
-      try {
-        const limited = signalWithin(signal, REQUEST_MS);
-        const answer = await ask({ texts, as, signal: limited, fetch: fetched });
+    embed: (texts, as, signal): Promise<Embedded> =>
+      requestTo(open, { signal, limitMs: REQUEST_MS }, async (request) => {
+        const answer = await ask({ texts, as, ...request });
         const vectors = checked(answer.vectors, texts.length);
         const characters = texts.reduce((sum, text) => sum + text.length, 0);
         const inputTokens = isCount(answer.inputTokens)
           ? answer.inputTokens
           : Math.ceil(characters / CHARACTERS_PER_TOKEN);
-        const usage = { inputTokens, outputTokens: 0 };
-        return { vectors, usage: { ...usage, ...defined({ costUsd: costOf(usage, price) }) } };
-      } catch (error) {
-        signal.throwIfAborted();
-        throw classified(failureOf(error, open.failure, headers));
-      }
-    },
+        return { vectors, usage: embeddingUsage(open, model, inputTokens) };
+      }),
   };
 }
 
-const isCount = (value: number | undefined): value is number =>
+/**
+ * Sends a request to a provider. @throws TroupeError as an embedder; the reason of the signal
+ * @param ask receives a signal with the time limit, and the `fetch` to use
+ */
+export async function requestTo<Answer>(
+  open: OpenConnection,
+  { signal, limitMs }: { readonly signal: AbortSignal; readonly limitMs: number },
+  ask: (request: Pick<EmbeddingRequest, 'signal' | 'fetch'>) => Promise<Answer>,
+): Promise<Answer> {
+  let headers: Headers | undefined;
+  const fetched: Fetch = async (url, init) => {
+    const response = await fetch(url, init);
+    headers = response.headers;
+    return response;
+  };
+  try {
+    return await ask({ signal: signalWithin(signal, limitMs), fetch: fetched });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw embedderFailure(open, error, headers);
+  }
+}
+
+/** What an embedder throws for this error of a request or its answer. */
+export const embedderFailure = (
+  open: OpenConnection,
+  error: unknown,
+  headers?: Headers,
+): TroupeError => classified(failureOf(error, open.failure, headers));
+
+/** @param share of the model's price that is charged; the cost is absent without a price */
+export function embeddingUsage(
+  open: OpenConnection,
+  model: string,
+  inputTokens: number,
+  share = 1,
+): Usage {
+  const usage = { inputTokens, outputTokens: 0 };
+  const costUsd = costOf(usage, modelOf(open, model).price ?? priceOf(model));
+  return costUsd === undefined ? usage : { ...usage, costUsd: costUsd * share };
+}
+
+export const isCount = (value: number | undefined): value is number =>
   Number.isSafeInteger(value) && value! >= 0;
 
 /** A server that has no such model answers 404, which says nothing about the texts. */
@@ -97,12 +125,17 @@ function checked(vectors: EmbeddingAnswer['vectors'], count: number): readonly F
     throw new MalformedEvent(`${vectors.length} vectors for ${count} texts`);
   return Array.from(vectors, (one, at) => {
     const vector = Float32Array.from(one ?? []);
-    const { length } = vector;
-    if (length === 0 || length > DIMENSIONS_MAX || length !== vectors[0]?.length)
-      throw new MalformedEvent(`vector ${at} has ${length} components`);
-    if (!vector.every(Number.isFinite)) throw new MalformedEvent(`vector ${at} is not finite`);
-    if (vector.every((component) => component === 0))
-      throw new MalformedEvent(`vector ${at} is zero`);
+    const fault = vector.length === vectors[0]?.length ? faultIn(vector) : lengthOf(vector);
+    if (fault !== undefined) throw new MalformedEvent(`vector ${at} ${fault}`);
     return vector;
   });
 }
+
+/** Why it is no vector of a text. */
+export function faultIn(vector: Float32Array): string | undefined {
+  if (vector.length === 0 || vector.length > DIMENSIONS_MAX) return lengthOf(vector);
+  if (!vector.every(Number.isFinite)) return 'is not finite';
+  return vector.every((component) => component === 0) ? 'is zero' : undefined;
+}
+
+const lengthOf = ({ length }: Float32Array): string => `has ${length} components`;

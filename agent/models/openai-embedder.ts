@@ -3,15 +3,18 @@ import type { Embedder } from '../../memory/index.ts';
 import { defined } from '../../protocols/defined.ts';
 import { MalformedEvent } from './answer.ts';
 import type { OpenConnection } from './connection.ts';
-import { createEmbedder } from './embedding.ts';
+import { createEmbedder, type EmbeddingAnswer, type EmbeddingRequest } from './embedding.ts';
 import type { EmbeddingSettings } from './model.ts';
+import { createOpenAiBatches } from './openai-batches.ts';
 import { connectOpenAi } from './openai-connect.ts';
+import { numbersOf } from './openai-vectors.ts';
 
 export const createOpenAiEmbedder = (
   connection: OpenConnection,
-  { model, dimensions }: EmbeddingSettings,
-): Embedder =>
-  createEmbedder(connection, 'openai', { model, dimensions }, async ({ texts, signal, fetch }) => {
+  settings: EmbeddingSettings,
+): Embedder => {
+  const { model, dimensions } = settings;
+  const ask = async ({ texts, signal, fetch }: EmbeddingRequest): Promise<EmbeddingAnswer> => {
     const client = await connectOpenAi(connection, fetch);
     const { data, usage } = await client.embeddings.create(
       {
@@ -28,11 +31,9 @@ export const createOpenAiEmbedder = (
     for (const [at, { index = at, embedding }] of data.entries())
       vectors[index] = numbersOf(embedding);
     return { vectors, inputTokens: usage?.prompt_tokens };
-  });
-
-/** Some servers answer base64 although numbers were asked for. */
-function numbersOf(embedding: readonly number[] | string): ArrayLike<number> {
-  if (typeof embedding !== 'string') return embedding;
-  const bytes = Uint8Array.from(Buffer.from(embedding, 'base64'));
-  return new Float32Array(bytes.buffer, 0, Math.floor(bytes.length / 4));
-}
+  };
+  return {
+    ...createEmbedder(connection, 'openai', { model, dimensions }, ask),
+    batches: createOpenAiBatches(connection, settings),
+  };
+};

@@ -15,6 +15,7 @@ export function addMemoryCommands(program: Command, finish: Finish): void {
     .command('memory')
     .description('notes of an agent: MEMORY.md and memory/*.md in its workspace');
   const load = () => import('./memory.ts');
+  const loadBatch = () => import('./batch.ts');
   const withAgent = (command: Command) =>
     withTenantOf(withJson(withConfig(command))).option(
       '--agent <id>',
@@ -36,7 +37,7 @@ export function addMemoryCommands(program: Command, finish: Finish): void {
       finish(await (await load()).memorySearch(query, options));
     });
   withAgent(memory.command('status'))
-    .description('print how many notes there are, and which cannot be searched')
+    .description('print how many notes there are, which cannot be searched, and the latest batch')
     .addHelpText(
       'after',
       examples('troupe memory status', 'troupe memory status --agent main --json'),
@@ -44,8 +45,18 @@ export function addMemoryCommands(program: Command, finish: Finish): void {
     .action(async (options: MemoryOptions) => finish(await (await load()).memoryStatus(options)));
   withAgent(memory.command('index'))
     .description('make the vectors that notes lack, with the model of memory.search.model')
-    .addHelpText('after', examples('troupe memory index', 'troupe memory index --agent main'))
-    .action(async (options: MemoryOptions) => finish(await (await load()).memoryIndex(options)));
+    .option('--batch', 'by a batch of the provider, within a day; a running gateway carries it out')
+    .addHelpText('after', examples('troupe memory index', 'troupe memory index --batch'))
+    .action(async ({ batch, ...options }: MemoryOptions & { readonly batch?: boolean }) => {
+      const made = batch ? (await loadBatch()).memoryBatch : (await load()).memoryIndex;
+      finish(await made(options));
+    });
+  withAgent(memory.command('cancel'))
+    .description('cancel the batch of an agent; vectors that the provider has made are stored')
+    .addHelpText('after', examples('troupe memory cancel', 'troupe memory cancel --agent main'))
+    .action(async (options: MemoryOptions) =>
+      finish(await (await loadBatch()).memoryCancel(options)),
+    );
   withAgent(memory.command('reset'))
     .description('remove the stored vectors of an agent; its notes are unchanged')
     .addHelpText('after', examples('troupe memory reset', 'troupe memory reset --agent main'))

@@ -1,6 +1,6 @@
 /**
- * `troupe memory`: searches the notes in an agent's folder, and stores their vectors. It connects
- * to no gateway, so troupe may run meanwhile.
+ * `troupe memory`: searches the notes in an agent's folder, and stores their vectors. Only the
+ * status asks a gateway, about a batch, if one responds; troupe may run meanwhile.
  */
 import { BlobSegments } from '../../installation/blob-segments.ts';
 import type { MemoryToolsOptions } from '../../agent/tools/memory/memory-tools.ts';
@@ -9,9 +9,11 @@ import { WorkspaceNotes } from '../../agent/tools/memory/workspace-notes.ts';
 import { knownSecrets } from '../../installation/known-secrets.ts';
 import { memoryOptions } from '../../installation/memory-options.ts';
 import { catalogOf } from '../../installation/tenant-parts.ts';
-import { type Answer, MemoryIndex, type Question } from '../../memory/index.ts';
+import { type Answer, isAwaited, MemoryIndex, type Question } from '../../memory/index.ts';
 import { address, DEFAULT_TENANT } from '../../protocols/address.ts';
-import { TroupeError } from '../../protocols/errors.ts';
+import { defined } from '../../protocols/defined.ts';
+import type { EmbeddingBatchRow } from '../../protocols/embedding-batch.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { fileBlobsBeside } from '../../runtime/blobs/files.ts';
 import { storeFolder } from '../../runtime/config/index.ts';
 import { embeddedBlobsFolder, systemClock } from '../../runtime/index.ts';
@@ -19,6 +21,7 @@ import { agentFolder, type AgentWorkspaceOptions, isClustered } from '../agents/
 import { exitCodes } from '../exit.ts';
 import { loadForTenant } from '../options.ts';
 import { printJson } from '../output.ts';
+import { batchText, latestBatch } from './batch.ts';
 
 export type MemoryOptions = AgentWorkspaceOptions;
 export type MemorySearchOptions = MemoryOptions & {
@@ -46,21 +49,39 @@ export async function memorySearch(query: string, options: MemorySearchOptions):
   return hits.length > 0 ? exitCodes.ok : exitCodes.failure;
 }
 
-/** Asks no model. */
+/** Asks no model. The state of a batch is known to a running gateway only. */
 export async function memoryStatus(options: MemoryOptions): Promise<number> {
-  const { folder, model, search } = await opened(options);
+  const { folder, model, search, segments } = await opened(options);
   const from = performance.now();
   const answer = await search({ ...NOTHING, embedMs: 0 });
   const { files, chunks, left, missing } = answer;
   const indexedMs = Math.round(performance.now() - from);
   const vectors = model === undefined ? {} : { model, vectors: { missing } };
-  if (options.json) printJson({ folder, files, chunks, left, indexedMs, ...vectors });
+  const batch = model === undefined ? undefined : await batchOf(options, segments);
+  if (options.json)
+    printJson({ folder, files, chunks, left, indexedMs, ...vectors, ...defined({ batch }) });
   else {
     process.stdout.write(`${files} notes, ${chunks} chunks, read in ${indexedMs} ms\n${folder}\n`);
     if (model !== undefined) process.stdout.write(`vectors of ${model}: ${missing} missing\n`);
+    if (batch) process.stdout.write(batchText(batch, systemClock.wallMs()));
     warn({ left });
   }
   return exitCodes.ok;
+}
+
+/** undefined: there is none, or it cannot be asked for, which is said if texts wait for a batch. */
+async function batchOf(
+  options: MemoryOptions,
+  segments: BlobSegments,
+): Promise<EmbeddingBatchRow | undefined> {
+  try {
+    return await latestBatch(options);
+  } catch (error) {
+    const waits = (names: readonly string[]) => names.some(isAwaited);
+    if (await segments.list().then(waits, () => true))
+      process.stderr.write(`texts wait for a batch, but: ${errorData(error).message}\n`);
+    return undefined;
+  }
 }
 
 /** Exit code 1 when chunks are left without a vector. */

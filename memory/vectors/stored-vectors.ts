@@ -6,8 +6,10 @@
  *  1. A damaged segment is removed, and its texts are embedded again.
  *  2. A segment is removed only after others with its used vectors are durable. Vectors without a
  *     text are left out, so those of deleted notes go.
+ *  3. Segments of a model for which a batch is under way stay, although another model is complete.
  */
 import type { Pace } from '../pace.ts';
+import { isAwaited, modelsAwaited, readAwaited } from './awaited-texts.ts';
 import { keyOf, rowsOfSegment, segmentOf } from './segment.ts';
 import type { SegmentStore } from './segment-store.ts';
 import { rowOf, VectorRows } from './vector-rows.ts';
@@ -112,11 +114,23 @@ export class StoredVectors {
     if (partial.length > PARTIAL_MAX) await this.#merge(partial, isUsed);
   }
 
-  /** Removes the segments of other models. */
-  async removeOthers(): Promise<void> {
-    if (!this.#store) return;
-    const others = (await this.#store.list()).filter((name) => !name.startsWith(`${this.#model}/`));
-    for (const name of others) await this.#store.remove(name);
+  /**
+   * Removes the segments of other models, but not of those for which a batch is under way.
+   * @returns whether there are none any more
+   */
+  async removeOthers(): Promise<boolean> {
+    if (!this.#store) return true;
+    const names = await this.#store.list();
+    const awaited = modelsAwaited(names);
+    const others = names.filter((name) => !isAwaited(name) && modelOf(name) !== this.#model);
+    const left = others.filter((name) => awaited.has(modelOf(name)));
+    for (const name of others) if (!left.includes(name)) await this.#store.remove(name);
+    return left.length === 0 && [...awaited].every((model) => model === this.#model);
+  }
+
+  /** Keys of the texts that a batch of the model's provider embeds. */
+  async awaited(): Promise<ReadonlySet<string>> {
+    return this.#store ? readAwaited(this.#store, this.#model) : new Set();
   }
 
   /** Writes the used vectors of these segments into fewer ones. */
@@ -150,6 +164,9 @@ export class StoredVectors {
 
   async #names(): Promise<readonly string[]> {
     const all = (await this.#store?.list()) ?? [];
-    return all.filter((name) => name.startsWith(`${this.#model}/`));
+    return all.filter((name) => modelOf(name) === this.#model);
   }
 }
+
+/** Of the name of a segment. */
+const modelOf = (name: string): string => name.slice(0, name.indexOf('/'));

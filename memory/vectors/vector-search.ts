@@ -6,6 +6,7 @@
  *  1. It ranks only when every chunk has a vector, or was refused by the model. Otherwise it says
  *     why not, and the next call continues.
  *  2. After a failure the model is left alone for a while.
+ *  3. Texts that a batch of the provider embeds are left to it.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Usage } from '../../protocols/models/model-usage.ts';
@@ -40,6 +41,8 @@ export class VectorSearch {
   /** texts of chunks without a vector */
   readonly #missing = new Set<string>();
   readonly #refused = new Set<string>();
+  /** texts that a batch embeds */
+  #awaited: ReadonlySet<string> = new Set();
   readonly #used = new Set<string>();
   /** whether segments of other models are removed */
   #isOnly = false;
@@ -101,8 +104,7 @@ export class VectorSearch {
       if (query === undefined && question !== '')
         return notReady('the model refuses this question');
       if (query !== undefined) this.#checkLength(question, query);
-      if (this.#missing.size > 0)
-        return notReady(`${this.#missing.size} chunks have no vector yet`);
+      if (this.#missing.size > 0) return notReady(this.#whyMissing());
       return query === undefined ? { status: 'not_ready' } : { status: 'ready', query };
     } catch (error) {
       signal.throwIfAborted();
@@ -110,6 +112,15 @@ export class VectorSearch {
       this.#requests.pauseAfter(error, why);
       return notReady(why);
     }
+  }
+
+  /**
+   * Keys of the chunks without a vector, also of those that a batch embeds. @throws errors of the
+   * store
+   */
+  async withoutVector(): Promise<readonly string[]> {
+    await this.#load();
+    return [...this.#missing];
   }
 
   /** Cosines, best first. @param allows keys that it refuses are not ranked */
@@ -120,6 +131,13 @@ export class VectorSearch {
   ): Promise<readonly Scored<string>[]> {
     const isRanked = (key: string) => this.#used.has(key) && allows(key);
     return (await this.#vectors.rows?.nearest(query, count, isRanked, new Pace())) ?? [];
+  }
+
+  #whyMissing(): string {
+    const awaited = [...this.#missing].filter((key) => this.#awaited.has(key)).length;
+    return awaited > 0
+      ? `${awaited} chunks wait for a batch of the model's provider (troupe memory status)`
+      : `${this.#missing.size} chunks have no vector yet`;
   }
 
   /** The vectors of chunks may have been read after the question was embedded. */
@@ -134,7 +152,7 @@ export class VectorSearch {
 
   async #complete(options: CompleteOptions, limits: RequestLimits): Promise<void> {
     if (this.#missing.size > 0) await this.#load();
-    const waiting = [...this.#missing];
+    const waiting = [...this.#missing].filter((key) => !this.#awaited.has(key));
     const embed = async () => {
       while (waiting.length > 0 && performance.now() < limits.until) {
         const texts = await options.texts(waiting.splice(0, EMBEDDED_AT_ONCE));
@@ -155,11 +173,12 @@ export class VectorSearch {
     }
     const isComplete = this.#missing.size === 0 && this.#used.size > this.#refused.size;
     if (!isComplete || this.#isOnly) return;
-    await this.#vectors.removeOthers();
-    this.#isOnly = true;
+    this.#isOnly = await this.#vectors.removeOthers();
   }
 
   async #load(): Promise<void> {
+    // First the list, which is removed after the vectors of the batch are stored.
+    this.#awaited = await this.#vectors.awaited();
     await this.#vectors.load(new Pace());
     for (const key of this.#used) {
       if (this.#vectors.has(key)) this.#missing.delete(key);

@@ -150,6 +150,48 @@ test('with an embedding model notes are found by meaning, and each is embedded o
   expect(doctor.stdout).toContain('memory: notes are found by their words and by meaning');
 }, 60_000);
 
+test('a batch is started, shown and cancelled on the command line, while troupe runs', async () => {
+  const vectors = await openEmbeddingServer();
+  onTestFinished(() => vectors.close());
+  const home = scratchFolder();
+  const local = { api: 'openai-completions', baseUrl: vectors.openAiUrl };
+  const config = {
+    models: { providers: { local } },
+    memory: { search: { model: 'local/text-embedding-3-small' } },
+  };
+  write(home, '.troupe/troupe.json5', JSON.stringify(config));
+  const { port, start } = await starter(home);
+  const run = (...args: string[]) => runProgram([...args, ...port], { home });
+  const folder = (await run('agent', 'workspace')).stdout.trim();
+  write(folder, 'memory/a.md', 'The cat is called Mochi.\n');
+
+  const alone = await run('memory', 'index', '--batch');
+  expect(alone.code).not.toBe(0);
+  expect(alone.stderr).toContain('a batch needs troupe to run');
+  expect(await run('memory', 'status')).toMatchObject({ code: 0, stderr: '' });
+
+  const program = await start();
+  const started = await run('memory', 'index', '--batch');
+  expect(started).toMatchObject({ code: 0 });
+  expect(started.stdout).toMatch(/^batch: admitting, started .*\ntroupe memory status shows it\n$/);
+  await eventually(() => expect(vectors.batches.batches).toHaveLength(1));
+  await eventually(async () => {
+    const { stdout } = await run('memory', 'status');
+    expect(stdout).toMatch(
+      /missing\nbatch: waiting, started .*\n {2}1 text for local\/text-embedding-3-small\n {2}the provider's id is batch_1\n$/,
+    );
+  });
+  const direct = await run('memory', 'index');
+  expect(direct.code).toBe(1);
+  expect(direct.stderr).toContain('1 chunks wait for a batch');
+  expect((await run('memory', 'cancel', '--json')).stdout).toContain('"state": "cancelling"');
+  await eventually(() => expect(vectors.batches.batches[0]!.status).toBe('cancelling'));
+  program.child.kill('SIGKILL');
+  await program.ended;
+  const stopped = await run('memory', 'status');
+  expect(stopped.stderr).toMatch(/^texts wait for a batch, but: a batch needs troupe to run/);
+}, 120_000);
+
 test('beside a cluster, whose store has the vectors, notes of a folder are found by their words', async () => {
   const [home, path] = [scratchFolder(), scratchFolder()];
   const nats = { url: `nats://127.0.0.1:${await reservePort()}` };

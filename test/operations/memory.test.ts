@@ -1,6 +1,7 @@
 /** Operations on the notes of an agent, in a real installation. */
 import { expect, onTestFinished, it } from 'vitest';
 import { install } from '../agent-runs/installation.ts';
+import { eventually } from '../runtime/eventually.ts';
 import { openEmbeddingServer } from '../servers/embedding-server.ts';
 import { operatorOf } from './operator.ts';
 
@@ -38,6 +39,9 @@ it('refuses what is no note, and unknown agents', async () => {
     'memory.list': {},
     'memory.search': { query: 'a' },
     'memory.get': { path: 'MEMORY.md' },
+    'memory.index': {},
+    'memory.batch': {},
+    'memory.cancel': {},
   };
   for (const [name, params] of Object.entries(wrong))
     await expect(call(name, { agent, ...params })).rejects.toThrow('unknown agent id "other"');
@@ -72,4 +76,39 @@ it('finds notes by their meaning where a model is configured', async () => {
     text: 'The key is ***.\n',
   });
   expect(JSON.stringify(vectors.texts)).not.toContain('4471');
+});
+
+it('starts, shows and cancels a batch of vectors, where the provider of the model has batches', async () => {
+  const vectors = await openEmbeddingServer();
+  onTestFinished(() => vectors.close());
+  const local = { api: 'openai-completions', baseUrl: vectors.openAiUrl, apiKey: 'key' };
+  const memory = { search: { model: 'local/concepts' } };
+  const config = { models: { providers: { local } }, memory };
+  const call = await operatorOf(await install({ config, files }));
+  const agent = 'main';
+  expect(await call('memory.batch', { agent })).toEqual({});
+  await expect(call('memory.cancel', { agent })).rejects.toThrow('NOT_FOUND');
+  vectors.faults.push({ kind: 'silent', path: '/v1/files' });
+  const started = await call('memory.index', { agent }, 'a key');
+  expect(started).toMatchObject({ agentId: agent, state: 'admitting' });
+  expect(await call('memory.index', { agent }, 'a key')).toEqual(started);
+  await expect(call('memory.index', { agent })).rejects.toThrow('CONFLICT');
+  await eventually(() => expect(vectors.faults).toEqual([]));
+  expect(await call('memory.batch', { agent })).toMatchObject({ batch: { state: 'uploading' } });
+  expect(await call('memory.cancel', { agent })).toMatchObject({ state: 'cancelling' });
+  await eventually(async () =>
+    expect(await call('memory.batch', { agent })).toMatchObject({ batch: { state: 'cancelled' } }),
+  );
+  expect(await call('memory.search', { agent, query: 'kitten' })).toMatchObject({ mode: 'hybrid' });
+});
+
+it.each([
+  ['INVALID_ARGUMENT', { search: { model: 'other/gemini-embedding-001' } }],
+  ['CONFLICT', {}],
+])('refuses a batch with %s where there can be none', async (code, memory) => {
+  const other = { api: 'google-generative-ai', baseUrl: 'http://127.0.0.1:1', apiKey: 'key' };
+  const config = { models: { providers: { other } }, memory };
+  const call = await operatorOf(await install({ config, files }));
+  await expect(call('memory.index', { agent: 'main' })).rejects.toThrow(code);
+  expect(await call('memory.batch', { agent: 'main' })).toEqual({});
 });

@@ -2,6 +2,7 @@
  * A local server with the embedding APIs of OpenAI and Gemini. Its model knows a few concepts in
  * three languages: texts about the same concepts have nearly the same vector.
  */
+import { BatchApi } from './batch-api.ts';
 import { type FaultyServer, json, openFaultyServer, type Received } from './http-faults.ts';
 
 export type EmbeddingServer = FaultyServer & {
@@ -12,6 +13,8 @@ export type EmbeddingServer = FaultyServer & {
   readonly texts: (readonly string[])[];
   /** bodies of the requests */
   readonly bodies: Record<string, unknown>[];
+  /** of the API of OpenAI */
+  readonly batches: BatchApi;
   readonly keys: (string | undefined)[];
   /** Changes the vectors of the next answers. */
   change: (vectors: number[][]) => number[][];
@@ -48,7 +51,13 @@ export function meaningOf(text: string): number[] {
 }
 
 export async function openEmbeddingServer(): Promise<EmbeddingServer> {
+  const batches = new BatchApi((key, body) => {
+    const answer = ofOpenAi({ header: () => key }, body, own);
+    return { status: answer.status, body: JSON.parse(String(answer.body)) as object };
+  });
   const http = await openFaultyServer(async (request) => {
+    const ofBatch = await batches.answer(request);
+    if (ofBatch) return ofBatch;
     const body = JSON.parse(request.body.toString()) as Record<string, unknown>;
     own.bodies.push(body);
     if (request.url.pathname === '/v1/embeddings') return ofOpenAi(request, body, own);
@@ -62,6 +71,7 @@ export async function openEmbeddingServer(): Promise<EmbeddingServer> {
     googleUrl: http.url,
     texts: [],
     bodies: [],
+    batches,
     keys: [],
     change: (vectors) => vectors,
     refuses: (text) => text.trim() === '',
@@ -70,7 +80,11 @@ export async function openEmbeddingServer(): Promise<EmbeddingServer> {
   return own;
 }
 
-function ofOpenAi(request: Received, body: Record<string, unknown>, own: EmbeddingServer) {
+function ofOpenAi(
+  request: Pick<Received, 'header'>,
+  body: Record<string, unknown>,
+  own: EmbeddingServer,
+) {
   const input = body['input'] as string[];
   own.texts.push(input);
   own.keys.push(request.header('authorization')?.replace('Bearer ', ''));

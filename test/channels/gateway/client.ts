@@ -41,6 +41,7 @@ export const NO_NOTES = {
   search: () => Promise.reject(new Error('there are no notes')),
   list: () => Promise.resolve([]),
   read: () => Promise.resolve(undefined),
+  assertBatches: () => {},
 };
 
 /** The system of a test has no bucket of files. */
