@@ -19,3 +19,5 @@ export {
 } from './memory-index.ts';
 export { DIMENSIONS_MAX } from './vectors/vector-rows.ts';
 export type { SegmentStore } from './vectors/segment-store.ts';
+export { hnswlibPath, openHnswlib } from './vectors/hnswlib-thread.ts';
+export { GRAPH_ROWS_MIN } from './vectors/vector-search.ts';

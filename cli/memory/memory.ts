@@ -9,7 +9,13 @@ import { WorkspaceNotes } from '../../agent/tools/memory/workspace-notes.ts';
 import { knownSecrets } from '../../installation/known-secrets.ts';
 import { memoryOptions } from '../../installation/memory-options.ts';
 import { catalogOf } from '../../installation/tenant-parts.ts';
-import { type Answer, MemoryIndex, type Question } from '../../memory/index.ts';
+import {
+  type Answer,
+  GRAPH_ROWS_MIN,
+  hnswlibPath,
+  MemoryIndex,
+  type Question,
+} from '../../memory/index.ts';
 import { address, DEFAULT_TENANT } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { fileBlobsBeside } from '../../runtime/blobs/files.ts';
@@ -53,15 +59,25 @@ export async function memoryStatus(options: MemoryOptions): Promise<number> {
   const answer = await search({ ...NOTHING, embedMs: 0 });
   const { files, chunks, left, missing } = answer;
   const indexedMs = Math.round(performance.now() - from);
-  const vectors = model === undefined ? {} : { model, vectors: { missing } };
+  const isLarge = chunks - missing >= GRAPH_ROWS_MIN;
+  const compared = isLarge && hnswlibPath() !== undefined ? 'graph' : 'exact';
+  const vectors = model === undefined ? {} : { model, vectors: { missing, search: compared } };
   if (options.json) printJson({ folder, files, chunks, left, indexedMs, ...vectors });
   else {
     process.stdout.write(`${files} notes, ${chunks} chunks, read in ${indexedMs} ms\n${folder}\n`);
-    if (model !== undefined) process.stdout.write(`vectors of ${model}: ${missing} missing\n`);
+    if (model !== undefined)
+      process.stdout.write(
+        `vectors of ${model}: ${missing} missing\nsearch: ${SEARCH_TEXTS[compared]}\n`,
+      );
     warn({ left });
   }
   return exitCodes.ok;
 }
+
+const SEARCH_TEXTS = {
+  exact: 'all vectors are compared',
+  graph: 'a graph of hnswlib-node; all vectors are compared until troupe has built it',
+};
 
 /** Exit code 1 when chunks are left without a vector. */
 export async function memoryIndex(options: MemoryOptions): Promise<number> {
