@@ -73,6 +73,7 @@ class HnswlibThread implements GraphThread {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
   #idNext = 0;
+  #searches = 0;
   #ended: Error | undefined;
 
   constructor(dimensions: number, room: number, path: string) {
@@ -104,8 +105,16 @@ class HnswlibThread implements GraphThread {
     await this.#request({ removed, added, vectors }, [vectors.buffer]);
   }
 
-  nearest(query: Float32Array, count: number): Promise<readonly number[]> {
-    return this.#request({ query, count }, []);
+  /** The process does not end before the answer. */
+  async nearest(query: Float32Array, count: number): Promise<readonly number[]> {
+    this.#searches += 1;
+    this.#worker.ref();
+    try {
+      return await this.#request({ query, count }, []);
+    } finally {
+      this.#searches -= 1;
+      if (this.#searches === 0) this.#worker.unref();
+    }
   }
 
   close(): void {
