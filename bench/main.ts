@@ -105,6 +105,8 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   --baseline FILE   compare with the figures of a file; default bench/baseline.json
   --gate S.F=N      another threshold for the figure F of scenario S
   --profile DIR     write CPU profiles of the measured processes
+  --peers FOLDER    other libraries beside ours, where they were installed with npm: better-sqlite3,
+                    sqlite-vec, hnswlib-node, usearch, minisearch
   --rounds N        of compare: pairs of runs, default 5
   --kills N         of faults: kills of workers, default 100
   --only NAME       of faults: one scenario
@@ -149,6 +151,7 @@ async function bench(): Promise<number> {
     onProgress: (line) => console.error(`  … ${line}`),
     ...(options.repeats === undefined ? {} : { repeats: wholeNumber('repeats', options.repeats) }),
     ...(options.profile === undefined ? {} : { profiles: resolve(options.profile) }),
+    ...(options.peers === undefined ? {} : { peers: resolve(options.peers) }),
   });
   console.log(reportOf(results, gates));
   if (baseline) console.log(compare(results, baseline));
@@ -249,6 +252,7 @@ function parse() {
         baseline: { type: 'string' },
         gate: { type: 'string', multiple: true },
         profile: { type: 'string' },
+        peers: { type: 'string' },
         rounds: { type: 'string' },
         kills: { type: 'string' },
         only: { type: 'string' },

@@ -1,22 +1,27 @@
 /**
  * How long an agent needs to find notes by their meaning, without the time of the model: the
  * comparison of vectors alone, and whole searches over real files. A comparison of all vectors as
- * float32 in JavaScript is exact, and takes the time that no index has to beat.
+ * float32 in JavaScript is exact, and takes the time that no index has to beat. With `--peers` also
+ * the graph of hnswlib-node in its thread, and other libraries, which have the vectors in memory.
  *
  * Vectors of 384 components are in clusters of unequal size, as those of texts are.
  */
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createSecretMask } from '../agent/tools/secret-mask.ts';
 import { WorkspaceNotes } from '../agent/tools/memory/workspace-notes.ts';
-import { type Embedder, MemoryIndex, type SegmentStore } from '../memory/index.ts';
+import { type Embedder, MemoryIndex, openHnswlib, type SegmentStore } from '../memory/index.ts';
 import { Pace } from '../memory/pace.ts';
+import { VectorGraph } from '../memory/vectors/graph.ts';
 import { keyOf } from '../memory/vectors/segment.ts';
 import { rowOf, VectorRows } from '../memory/vectors/vector-rows.ts';
 import { randomOf } from '../test/random.ts';
 import { Notes } from './memory-notes.ts';
 import { defineScenario } from './harness/scenario.ts';
 import { median, percentile } from './harness/statistics.ts';
+import { pathOf } from './peers/installed.ts';
+import { hnswlib, sqliteVec, usearch, type VectorPeer } from './peers/vectors.ts';
 
 const DIMENSIONS = 384;
 const LATENT = 48;
@@ -31,12 +36,28 @@ export const memoryVectors = defineScenario({
   name: 'memory-vectors',
   question:
     'how long does an agent take to find a note by its meaning, once the model has answered?',
-  secondsMax: 300,
+  secondsMax: 900,
   figures: {
     nearestMs: { label: 'nearest 10 of 100,000 vectors', unit: 'ms', limit: 'peerMs' },
     nearestP99Ms: { label: '  p99', unit: 'ms', limit: 'peerMs' },
     peerMs: { label: '  all compared as float32 in JavaScript', unit: 'ms' },
     recall: { label: '  share of the exact ten that are found', unit: 'ratio' },
+    graphMs: { label: '  by a graph in a thread', unit: 'ms', needs: 'hnswlib-node' },
+    graphP99Ms: { label: '    p99', unit: 'ms', needs: 'hnswlib-node' },
+    graphRecall: { label: '    share that is found', unit: 'ratio', needs: 'hnswlib-node' },
+    graphSeconds: { label: '    to build it', unit: 's', needs: 'hnswlib-node' },
+    graphMb: { label: '    its memory', unit: 'MB', needs: 'hnswlib-node' },
+    graphPauseMs: {
+      label: '    longest time without a turn for others meanwhile',
+      unit: 'ms',
+      needs: 'hnswlib-node',
+    },
+    hnswlibMs: { label: '  hnswlib-node itself', unit: 'ms', needs: 'hnswlib-node' },
+    hnswlibRecall: { label: '    share that is found', unit: 'ratio', needs: 'hnswlib-node' },
+    usearchMs: { label: '  usearch', unit: 'ms', needs: 'usearch' },
+    usearchRecall: { label: '    share that is found', unit: 'ratio', needs: 'usearch' },
+    sqliteVecMs: { label: '  sqlite-vec', unit: 'ms', needs: 'sqlite-vec' },
+    sqliteVecRecall: { label: '    share that is found', unit: 'ratio', needs: 'sqlite-vec' },
     hybridMs: { label: 'six notes of 100,000 chunks, by words and meaning', unit: 'ms' },
     hybridP99Ms: { label: '  p99', unit: 'ms' },
     wordsMs: { label: '  by words alone', unit: 'ms' },
@@ -67,33 +88,103 @@ export const memoryVectors = defineScenario({
   },
 });
 
+const all = () => true;
+
+type Search = (query: Float32Array) => Promise<readonly number[]> | readonly number[];
+type Asked = { readonly query: Float32Array; readonly exact: ReadonlySet<number> };
+
+/** The first questions warm up. */
+const WARM = 10;
+
 async function comparedRows(count: number, times: number) {
   const next = randomOf(count);
   const draw = clusters(next, Math.round(Math.sqrt(count)));
   const vectors = Array.from({ length: count }, () => draw());
   const rows = new VectorRows(DIMENSIONS);
   for (const [at, vector] of vectors.entries()) rows.put(String(at), rowOf(vector));
-  const all = () => true;
-  const samples: number[] = [];
   const peer: number[] = [];
-  let found = 0;
-  for (let at = 0; at < times + 10; at++) {
+  const asked = Array.from({ length: times + WARM }, (): Asked => {
     const query = draw();
     const begun = performance.now();
-    const nearest = await rows.nearest(query, NEAREST, all, new Pace());
-    const between = performance.now();
     const exact = exactly(vectors, query);
-    // the first ones warm up
-    if (at < 10) continue;
-    samples.push(between - begun);
-    peer.push(performance.now() - between);
-    found += nearest.filter(({ id }) => exact.has(Number(id))).length;
+    peer.push(performance.now() - begun);
+    return { query, exact };
+  });
+  const own = await measured(asked, async (query) =>
+    numbersOf(await rows.nearest(query, NEAREST, all, new Pace())),
+  );
+  return {
+    nearestMs: own.ms,
+    nearestP99Ms: own.p99Ms,
+    peerMs: median(peer.slice(WARM)),
+    recall: own.recall,
+    ...(await ofGraph(rows, asked)),
+    ...(await ofPeers(vectors, asked)),
+  };
+}
+
+const numbersOf = (best: readonly { readonly id: string }[] = []) =>
+  best.map(({ id }) => Number(id));
+
+async function measured(asked: readonly Asked[], search: Search) {
+  const samples: number[] = [];
+  let found = 0;
+  for (const [at, { query, exact }] of asked.entries()) {
+    const begun = performance.now();
+    const nearest = await search(query);
+    if (at < WARM) continue;
+    samples.push(performance.now() - begun);
+    found += nearest.filter((number) => exact.has(number)).length;
   }
   return {
-    nearestMs: median(samples),
-    nearestP99Ms: percentile(samples, 0.99),
-    peerMs: median(peer),
-    recall: found / (times * NEAREST),
+    ms: median(samples),
+    p99Ms: percentile(samples, 0.99),
+    recall: found / (samples.length * NEAREST),
+  };
+}
+
+async function ofGraph(rows: VectorRows, asked: readonly Asked[]) {
+  const path = pathOf('hnswlib-node');
+  if (path === undefined) return undefined;
+  globalThis.gc?.();
+  const before = process.memoryUsage.rss();
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  const begun = performance.now();
+  const graph = new VectorGraph(rows, (dimensions, room) => openHnswlib(dimensions, room, path));
+  while (graph.state.status === 'building') await sleep(10);
+  const graphSeconds = (performance.now() - begun) / 1_000;
+  delay.disable();
+  if (graph.state.status === 'off') throw new Error(`the graph is off: ${graph.state.why}`);
+  const graphMb = (process.memoryUsage.rss() - before) / 1e6;
+  const { ms, p99Ms, recall } = await measured(asked, async (query) =>
+    numbersOf(await graph.nearest(query, NEAREST, all)),
+  );
+  graph.close();
+  return {
+    graphMs: ms,
+    graphP99Ms: p99Ms,
+    graphRecall: recall,
+    graphSeconds,
+    graphMb,
+    graphPauseMs: delay.max / 1e6,
+  };
+}
+
+async function ofPeers(vectors: readonly Float32Array[], asked: readonly Asked[]) {
+  const of = async (open: (all: readonly Float32Array[]) => VectorPeer | undefined) => {
+    const peer = open(vectors);
+    return peer && measured(asked, (query) => peer(query, NEAREST));
+  };
+  const [ofHnswlib, ofUsearch] = [await of(hnswlib), await of(usearch)];
+  const ofSqliteVec = await of(sqliteVec);
+  return {
+    hnswlibMs: ofHnswlib?.ms,
+    hnswlibRecall: ofHnswlib?.recall,
+    usearchMs: ofUsearch?.ms,
+    usearchRecall: ofUsearch?.recall,
+    sqliteVecMs: ofSqliteVec?.ms,
+    sqliteVecRecall: ofSqliteVec?.recall,
   };
 }
 

@@ -38,6 +38,7 @@ export function watchMemory(all: readonly MemoryParts[], metrics: Pick<Metrics, 
   gauge('embedded_tokens', 'Tokens of texts that these searches embedded', 'embeddedTokens');
   gauge('indexes', 'Agents whose notes have an index in this process', 'indexes');
   gauge('chunks', 'Chunks of notes in these indexes', 'chunks');
+  gauge('graphs', 'Indexes whose vectors are searched by a graph of hnswlib-node', 'graphs');
 }
 
 export type MemoryUses = {

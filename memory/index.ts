@@ -30,3 +30,5 @@ export { isAwaited, removeAwaited, writeAwaited } from './vectors/awaited-texts.
 export { storeAnswers } from './vectors/batch-answers.ts';
 export { DIMENSIONS_MAX } from './vectors/vector-rows.ts';
 export type { SegmentStore } from './vectors/segment-store.ts';
+export { hnswlibPath, openHnswlib } from './vectors/hnswlib-thread.ts';
+export { GRAPH_ROWS_MIN } from './vectors/vector-search.ts';

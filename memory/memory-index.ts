@@ -26,14 +26,12 @@ import { Pace } from './pace.ts';
 import { TextIndex } from './text-index.ts';
 import { tokensOf } from './tokens.ts';
 import { keyOf } from './vectors/segment.ts';
-import type { SegmentStore } from './vectors/segment-store.ts';
-import { type Meaning, VectorSearch } from './vectors/vector-search.ts';
+import type { GraphState } from './vectors/graph.ts';
+import { type Meaning, VectorSearch, type VectorSearchOptions } from './vectors/vector-search.ts';
 
-export type MemoryIndexOptions = {
+export type MemoryIndexOptions = VectorSearchOptions & {
   /** without it, notes are found by their words */
   readonly embedder?: Embedder | undefined;
-  /** without it, vectors end with the process */
-  readonly segments?: SegmentStore | undefined;
 };
 
 /** How candidates are ranked. */
@@ -105,13 +103,23 @@ export class MemoryIndex {
   readonly #sameText = new Map<string, Set<number>>();
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor({ embedder, segments }: MemoryIndexOptions = {}) {
-    this.#vectors = embedder && new VectorSearch(embedder, segments);
+  constructor({ embedder, ...options }: MemoryIndexOptions = {}) {
+    this.#vectors = embedder && new VectorSearch(embedder, options);
   }
 
   /** chunks that it has at present */
   get size(): number {
     return this.#chunks.size;
+  }
+
+  /** of its vectors, if it has begun one */
+  get graph(): GraphState | undefined {
+    return this.#vectors?.graph;
+  }
+
+  /** Ends the thread of a graph. Searches still work. */
+  close(): void {
+    this.#vectors?.close();
   }
 
   /** @throws the errors of `files`, and the reason of the signal */

@@ -24,8 +24,8 @@ function tableOf(result: ScenarioResult, gates: readonly Gate[]): string {
   if (result.status === 'failed') return `${head}\n  FAILED: ${result.why}`;
   const rows = Object.entries(result.figures).map(([key, figure]) => [
     `  ${figure.label}`,
-    amount(figure.median, figure.unit),
-    figure.values.length > 1
+    isMeasured(figure) ? amount(figure.median, figure.unit) : 'not installed',
+    isMeasured(figure) && figure.values.length > 1
       ? `${amount(figure.min, figure.unit)} … ${amount(figure.max, figure.unit)}`
       : '',
     besideLimit(figure, result.figures),
@@ -39,7 +39,7 @@ function tableOf(result: ScenarioResult, gates: readonly Gate[]): string {
 
 function besideLimit(figure: Figure, figures: Readonly<Record<string, Figure>>): string {
   const limit = figure.limit === undefined ? undefined : figures[figure.limit];
-  if (!limit || limit.median === 0) return '';
+  if (!limit || limit.median === 0 || !isMeasured(limit) || !isMeasured(figure)) return '';
   const share = figure.median / limit.median;
   return moreIsBetter(figure.unit)
     ? `${Math.round(share * 100)} % of ${amount(limit.median, limit.unit)}`
@@ -109,7 +109,8 @@ export function compare(results: Results, baseline: Results): string {
     if (result.status !== 'measured' || before?.status !== 'measured') continue;
     for (const [key, now] of Object.entries(result.figures)) {
       const then = before.figures[key];
-      if (then && then.median !== 0) rows.push(changeRow(`${result.name}.${key}`, then, now));
+      if (then && then.median !== 0 && isMeasured(then) && isMeasured(now))
+        rows.push(changeRow(`${result.name}.${key}`, then, now));
     }
   }
   const differs = baseline.scale === results.scale ? '' : ` (its scale was ${baseline.scale})`;
@@ -131,6 +132,8 @@ function changeRow(name: string, then: Figure, now: Figure): string[] {
     notable ? (better ? 'better' : 'WORSE') : '',
   ];
 }
+
+const isMeasured = ({ median }: Figure): boolean => Number.isFinite(median);
 
 /** At least three digits, with separators of thousands, followed by the unit. */
 export function amount(value: number, unit: Unit): string {

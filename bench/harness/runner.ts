@@ -13,6 +13,7 @@ import { median } from './statistics.ts';
 import type { WorkerAnswer } from './worker.ts';
 
 export type Figure = FigureSpec & {
+  /** NaN, which is null in a file: the package that it needs is not installed */
   readonly median: number;
   readonly min: number;
   readonly max: number;
@@ -45,6 +46,8 @@ export type RunnerOptions = {
   readonly repeats?: number;
   /** folder for CPU profiles of the workers and of what they start */
   readonly profiles?: string;
+  /** folder with packages for comparison, see `bench/peers` */
+  readonly peers?: string;
   /** receives progress, one line at a time */
   readonly onProgress: (line: string) => void;
 };
@@ -66,7 +69,7 @@ async function runScenario(scenario: Scenario, options: RunnerOptions): Promise<
   const repeats = options.scale === 'full' ? (options.repeats ?? scenario.repeats ?? 3) : 1;
   const load = await loadNow();
   const begun = performance.now();
-  const answers: Readonly<Record<string, number>>[] = [];
+  const answers: Readonly<Record<string, number | undefined>>[] = [];
   for (let repeat = 1; repeat <= repeats; repeat++) {
     options.onProgress(`${name} ${repeat}/${repeats}`);
     const answer = await runRepeat(scenario, options);
@@ -88,7 +91,7 @@ async function runScenario(scenario: Scenario, options: RunnerOptions): Promise<
 
 function together(
   { figures }: Scenario,
-  answers: readonly Readonly<Record<string, number>>[],
+  answers: readonly Readonly<Record<string, number | undefined>>[],
 ): Record<string, Figure> {
   return Object.fromEntries(
     Object.entries(figures).map(([name, spec]) => {
@@ -110,7 +113,7 @@ async function runRepeat(scenario: Scenario, options: RunnerOptions): Promise<Wo
 
 function startWorker(
   { name }: Scenario,
-  { scale, profiles }: RunnerOptions,
+  { scale, profiles, peers }: RunnerOptions,
   folder: string,
 ): ChildProcess {
   const profiling: string[] = [];
@@ -124,7 +127,11 @@ function startWorker(
     stdio: ['ignore', 2, 2, 'ipc'],
     // A separate process group, so that processes started by it are found and killed with it.
     detached: true,
-    env: { ...process.env, ...(profiles ? { BENCH_PROFILES: profiles } : {}) },
+    env: {
+      ...process.env,
+      ...(profiles ? { BENCH_PROFILES: profiles } : {}),
+      ...(peers ? { TROUPE_PEERS: peers } : {}),
+    },
   });
 }
 

@@ -37,6 +37,8 @@ export type FigureSpec = {
   readonly unit: Unit;
   /** figure of the same scenario that no implementation on this machine could beat */
   readonly limit?: string;
+  /** It is measured only where this package is in the folder of `--peers`. */
+  readonly needs?: string;
 };
 
 /** The input of one repeat. */
@@ -58,14 +60,22 @@ export type Scenario = {
   readonly secondsMax: number;
   /** repeats at scale `full`; the other scales have one. Default 3 */
   readonly repeats?: number;
-  measure(repeat: Repeat): Promise<Readonly<Record<string, number>>>;
+  measure(repeat: Repeat): Promise<Readonly<Record<string, number | undefined>>>;
+};
+
+type NeedsPackage = { readonly needs: string };
+
+type Measured<F extends Readonly<Record<string, FigureSpec>>> = {
+  readonly [K in keyof F as F[K] extends NeedsPackage ? never : K]: number;
+} & {
+  readonly [K in keyof F as F[K] extends NeedsPackage ? K : never]?: number | undefined;
 };
 
 /** A scenario whose `measure` returns exactly the figures of its table. */
 export function defineScenario<const F extends Readonly<Record<string, FigureSpec>>>(
   scenario: Omit<Scenario, 'figures' | 'measure'> & {
     readonly figures: F;
-    measure(repeat: Repeat): Promise<{ readonly [K in keyof F]: number }>;
+    measure(repeat: Repeat): Promise<Measured<F>>;
   },
 ): Scenario {
   const figures: Readonly<Record<string, FigureSpec>> = scenario.figures;

@@ -6,7 +6,7 @@ import { errorData } from '../../protocols/errors.ts';
 import { repeatOf, type Scale, type Scenario } from './scenario.ts';
 
 export type WorkerAnswer =
-  | { readonly kind: 'measured'; readonly figures: Readonly<Record<string, number>> }
+  | { readonly kind: 'measured'; readonly figures: Readonly<Record<string, number | undefined>> }
   | { readonly kind: 'failed'; readonly why: string };
 
 /** Runs one repeat, reports to the runner and exits, whatever the scenario left open. */

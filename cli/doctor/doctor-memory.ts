@@ -1,4 +1,5 @@
 /** The check of `troupe doctor` on the search of notes. */
+import { GRAPH_ROWS_MIN, hnswlibPath } from '../../memory/index.ts';
 import { BUILT_IN_PROVIDERS, isBuiltInProvider } from '../../protocols/models/model-providers.ts';
 import type { Config } from '../../runtime/config/index.ts';
 import { type Finding, ok, warn } from './doctor-finding.ts';
@@ -21,5 +22,9 @@ export function memorySearch(
       `${id} has no key, so notes are found by their words only`,
       `set ${variables[0]} or models.providers.${id}.apiKey`,
     );
-  return ok('memory', `notes are found by their words and by meaning (${model})`);
+  const vectors =
+    hnswlibPath() === undefined
+      ? 'all vectors are compared, because hnswlib-node is not installed'
+      : `from ${GRAPH_ROWS_MIN} vectors on by a graph of hnswlib-node`;
+  return ok('memory', `notes are found by their words and by meaning (${model}); ${vectors}`);
 }

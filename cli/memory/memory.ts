@@ -9,7 +9,14 @@ import { WorkspaceNotes } from '../../agent/tools/memory/workspace-notes.ts';
 import { knownSecrets } from '../../installation/known-secrets.ts';
 import { memoryOptions } from '../../installation/memory-options.ts';
 import { catalogOf } from '../../installation/tenant-parts.ts';
-import { type Answer, isAwaited, MemoryIndex, type Question } from '../../memory/index.ts';
+import {
+  type Answer,
+  GRAPH_ROWS_MIN,
+  hnswlibPath,
+  isAwaited,
+  MemoryIndex,
+  type Question,
+} from '../../memory/index.ts';
 import { address, DEFAULT_TENANT } from '../../protocols/address.ts';
 import { defined } from '../../protocols/defined.ts';
 import type { EmbeddingBatchRow } from '../../protocols/embedding-batch.ts';
@@ -56,18 +63,28 @@ export async function memoryStatus(options: MemoryOptions): Promise<number> {
   const answer = await search({ ...NOTHING, embedMs: 0 });
   const { files, chunks, left, missing } = answer;
   const indexedMs = Math.round(performance.now() - from);
-  const vectors = model === undefined ? {} : { model, vectors: { missing } };
+  const isLarge = chunks - missing >= GRAPH_ROWS_MIN;
+  const compared = isLarge && hnswlibPath() !== undefined ? 'graph' : 'exact';
+  const vectors = model === undefined ? {} : { model, vectors: { missing, search: compared } };
   const batch = model === undefined ? undefined : await batchOf(options, segments);
   if (options.json)
     printJson({ folder, files, chunks, left, indexedMs, ...vectors, ...defined({ batch }) });
   else {
     process.stdout.write(`${files} notes, ${chunks} chunks, read in ${indexedMs} ms\n${folder}\n`);
-    if (model !== undefined) process.stdout.write(`vectors of ${model}: ${missing} missing\n`);
+    if (model !== undefined)
+      process.stdout.write(
+        `vectors of ${model}: ${missing} missing\nsearch: ${SEARCH_TEXTS[compared]}\n`,
+      );
     if (batch) process.stdout.write(batchText(batch, systemClock.wallMs()));
     warn({ left });
   }
   return exitCodes.ok;
 }
+
+const SEARCH_TEXTS = {
+  exact: 'all vectors are compared',
+  graph: 'a graph of hnswlib-node; all vectors are compared until troupe has built it',
+};
 
 /** undefined: there is none, or it cannot be asked for, which is said if texts wait for a batch. */
 async function batchOf(

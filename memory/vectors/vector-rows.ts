@@ -35,6 +35,8 @@ const code = new WebAssembly.Module(Buffer.from(SCAN_CODE, 'base64'));
 
 export class VectorRows {
   readonly dimensions: number;
+  /** Receives each key whose vector was put or deleted, after that. */
+  onChange: ((key: string) => void) | undefined;
   /** of a row in WebAssembly: a multiple of 16 */
   readonly #bytes: number;
   readonly #memory: WebAssembly.Memory;
@@ -85,6 +87,7 @@ export class VectorRows {
     this.#rowOf.set(key, row);
     this.#upperOf(row).set(upper);
     this.#lowerOf(row).set(lower);
+    this.onChange?.(key);
   }
 
   /** The last row takes its place. */
@@ -105,6 +108,7 @@ export class VectorRows {
     this.#scales.pop();
     this.#upperOf(last).fill(0);
     this.#lowerOf(last).fill(0);
+    this.onChange?.(key);
   }
 
   /**
@@ -132,9 +136,29 @@ export class VectorRows {
       }
       await pace.pause();
     }
+    return this.bestOf(
+      similar.map(({ id }) => id),
+      unit,
+      count,
+    );
+  }
+
+  /**
+   * Of these keys those with the greatest cosine to the query, best first, without unknown ones.
+   */
+  bestOf(keys: Iterable<string>, query: Float32Array, count: number): readonly Scored<string>[] {
+    const unit = unitOf(query);
     const best: Scored<string>[] = [];
-    for (const { id } of similar) insertInto(best, { id, score: this.#cosine(id, unit) }, count);
+    for (const key of keys)
+      if (this.has(key)) insertInto(best, { id: key, score: this.#cosine(key, unit) }, count);
     return best;
+  }
+
+  /** Writes the vector of a known key, of length 1, as `dimensions` numbers. */
+  copy(key: string, target: Float32Array, at: number): void {
+    const { scale, upper, lower } = this.#rowAt(this.#rowOf.get(key)!);
+    for (let d = 0; d < this.dimensions; d++)
+      target[at + d] = scale * (upper[d]! + lower[d]! / LOWER_PARTS);
   }
 
   /** -1 to 1; undefined for an unknown key */

@@ -13,9 +13,11 @@ import type { Usage } from '../../protocols/models/model-usage.ts';
 import type { Scored } from '../best.ts';
 import { EMBEDDED_AT_ONCE, type Embedder } from '../embedder.ts';
 import { Pace } from '../pace.ts';
+import { type GraphState, type OpenGraph, VectorGraph } from './graph.ts';
 import { EmbeddingRequests, type RequestLimits } from './requests.ts';
 import type { SegmentStore } from './segment-store.ts';
 import { SEGMENT_ROWS_MAX, StoredVectors } from './stored-vectors.ts';
+import type { VectorRows } from './vector-rows.ts';
 
 export type Meaning =
   | { readonly status: 'ready'; readonly query: Float32Array }
@@ -30,6 +32,19 @@ export type CompleteOptions = {
   readonly signal: AbortSignal;
   onProgress?(missing: number): void;
 };
+
+export type VectorSearchOptions = {
+  /** without it, vectors end with the process */
+  readonly segments?: SegmentStore | undefined;
+  /**
+   * without it, all vectors are compared; for processes that live long, because it is not stored
+   */
+  readonly graph?: OpenGraph | undefined;
+  /** fewer vectors have no graph; default GRAPH_ROWS_MIN */
+  readonly graphRowsMin?: number | undefined;
+};
+
+export const GRAPH_ROWS_MIN = 50_000;
 
 const REQUESTS_AT_ONCE = 2;
 /** New vectors are stored at this interval, because a crash loses the others. */
@@ -49,10 +64,15 @@ export class VectorSearch {
   #notStored: string | undefined;
   #savedAt = 0;
   #saving = Promise.resolve();
+  #openGraph: OpenGraph | undefined;
+  readonly #graphRowsMin: number;
+  #graph: VectorGraph | undefined;
 
-  constructor(embedder: Embedder, store?: SegmentStore) {
+  constructor(embedder: Embedder, { segments, graph, graphRowsMin }: VectorSearchOptions = {}) {
     this.#requests = new EmbeddingRequests(embedder);
-    this.#vectors = new StoredVectors(embedder.identity, store);
+    this.#vectors = new StoredVectors(embedder.identity, segments);
+    this.#openGraph = graph;
+    this.#graphRowsMin = graphRowsMin ?? GRAPH_ROWS_MIN;
   }
 
   get missing(): number {
@@ -130,7 +150,31 @@ export class VectorSearch {
     allows: (key: string) => boolean,
   ): Promise<readonly Scored<string>[]> {
     const isRanked = (key: string) => this.#used.has(key) && allows(key);
-    return (await this.#vectors.rows?.nearest(query, count, isRanked, new Pace())) ?? [];
+    const { rows } = this.#vectors;
+    if (rows === undefined) return [];
+    const proposed = await this.#graphOf(rows)?.nearest(query, count, isRanked);
+    return proposed ?? rows.nearest(query, count, isRanked, new Pace());
+  }
+
+  /** undefined: none was built, because there are few vectors or none was asked for */
+  get graph(): GraphState | undefined {
+    return this.#graph?.state;
+  }
+
+  /** Ends the graph; it is not built again. */
+  close(): void {
+    this.#openGraph = undefined;
+    this.#graph?.close();
+  }
+
+  #graphOf(rows: VectorRows): VectorGraph | undefined {
+    if (this.#graph && this.#graph.rows !== rows) {
+      this.#graph.close();
+      this.#graph = undefined;
+    }
+    if (this.#openGraph && rows.size >= this.#graphRowsMin)
+      this.#graph ??= new VectorGraph(rows, this.#openGraph);
+    return this.#graph;
   }
 
   #whyMissing(): string {

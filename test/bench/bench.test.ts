@@ -79,9 +79,11 @@ describe('the smoke run of all scenarios', () => {
     if (result?.status !== 'measured') throw new Error(JSON.stringify(result));
     const figures = Object.values(result.figures);
     expect(figures.length).toBeGreaterThan(0);
-    for (const { label, median, min, max, values } of figures) {
+    for (const { label, needs, median, min, max, values } of figures) {
       expect(ended.stdout).toContain(label.trim());
       expect(values).toHaveLength(1);
+      // its package is not installed
+      if (needs !== undefined && median === null) continue;
       expect(Number.isFinite(median), `${label}: ${median}`).toBe(true);
       expect([min, max]).toEqual([median, median]);
     }

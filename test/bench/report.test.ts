@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { judge, parseGate, withGates } from '../../bench/harness/gates.ts';
-import { amount, compare, verdictsOf } from '../../bench/harness/report.ts';
+import { amount, compare, reportOf, verdictsOf } from '../../bench/harness/report.ts';
 import type { Figure, Results } from '../../bench/harness/runner.ts';
 import { defineScenario, type Unit } from '../../bench/harness/scenario.ts';
 import { median, percentile } from '../../bench/harness/statistics.ts';
@@ -121,6 +121,16 @@ describe('the comparison with a baseline', () => {
     const line = lineOf(figure('ms', 80, 100, 130), figure('ms', 120, 125, 140));
     expect(line).not.toMatch(/better|WORSE/);
   });
+});
+
+test('a figure whose package is not installed is named, and not compared', () => {
+  const absent = { ...figure('ms', Number.NaN), needs: 'a-library' };
+  const measured = { ...figure('ms', 5), limit: 'absent' };
+  const text = reportOf(results({ measured, absent }), []);
+  expect(text).toMatch(/a figure +5\.00 ms\n +a figure +not installed$/);
+  const read = JSON.parse(JSON.stringify(results({ absent }))) as Results;
+  expect(compare(results({ absent: figure('ms', 5) }), read)).toContain('no figure in common');
+  expect(compare(read, results({ absent: figure('ms', 5) }))).toContain('no figure in common');
 });
 
 test('amounts have three digits and their unit', () => {

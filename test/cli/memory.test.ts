@@ -129,11 +129,13 @@ test('with an embedding model notes are found by meaning, and each is embedded o
   expect(metrics).toMatch(/^troupe_memory_embedded_tokens 1$/m);
   expect(metrics).toMatch(/^troupe_memory_searches_without_vectors 0$/m);
   expect(metrics).toMatch(/^troupe_memory_chunks 1$/m);
+  expect(metrics).toMatch(/^troupe_memory_graphs 0$/m);
   expect(lastRequest()).toContain('memory/2026-01-05.md#L1');
   expect(vectors.texts.flat().filter((text) => text === note)).toHaveLength(1);
 
   const status = await run('memory', 'status', '--json');
-  expect(JSON.parse(status.stdout)).toMatchObject({ vectors: { missing: 0 } });
+  expect(JSON.parse(status.stdout)).toMatchObject({ vectors: { missing: 0, search: 'exact' } });
+  expect((await run('memory', 'status')).stdout).toContain('search: all vectors are compared\n');
   expect((await run('memory', 'reset')).stdout).toMatch(/^1 file with vectors removed/);
   const indexed = await run('memory', 'index');
   expect(indexed).toMatchObject({ code: 0 });
@@ -147,7 +149,9 @@ test('with an embedding model notes are found by meaning, and each is embedded o
   expect(words.code).toBe(0);
   expect(words.stderr).toMatch(/^searched by words only: Model provider local cannot be reached/);
   const doctor = await run('doctor');
-  expect(doctor.stdout).toContain('memory: notes are found by their words and by meaning');
+  expect(doctor.stdout).toMatch(
+    /memory: notes are found by their words and by meaning \(.*\); .*hnswlib-node/,
+  );
 }, 60_000);
 
 test('a batch is started, shown and cancelled on the command line, while troupe runs', async () => {

@@ -10,6 +10,7 @@ import {
   type Embedder,
   type MemoryFiles,
   MemoryIndex,
+  openHnswlib,
   type Question,
   type SegmentStore,
 } from '../../../memory/index.ts';
@@ -32,6 +33,8 @@ export type MemoryCounts = {
   /** at present */
   readonly indexes: number;
   readonly chunks: number;
+  /** of these indexes: their vectors are searched by a graph */
+  readonly graphs: number;
 };
 
 /** An index without chunks counts as so many, because it takes memory, too. */
@@ -64,9 +67,13 @@ export class MemoryIndexes {
 
   /** Of this process, since its start. */
   get counts(): MemoryCounts {
-    let chunks = 0;
-    for (const index of this.#indexes.values()) chunks += index.size;
-    return { ...this.#counts, indexes: this.#indexes.size, chunks };
+    const indexes = [...this.#indexes.values()];
+    return {
+      ...this.#counts,
+      indexes: indexes.length,
+      chunks: indexes.reduce((sum, { size }) => sum + size, 0),
+      graphs: indexes.filter(({ graph }) => graph?.status === 'ready').length,
+    };
   }
 
   /** Searches, and counts it. @throws as `MemoryIndex.search` */
@@ -90,14 +97,17 @@ export class MemoryIndexes {
   #open(owner: Address): MemoryIndex {
     const { embedder, segmentsOf } = this.#options;
     const isAgent = parseAddress(owner).type === 'agent';
-    return new MemoryIndex({ embedder, segments: isAgent ? segmentsOf?.(owner) : undefined });
+    const segments = isAgent ? segmentsOf?.(owner) : undefined;
+    return new MemoryIndex({ embedder, segments, graph: openHnswlib });
   }
 
   #limit(): void {
     let chunks = 0;
     for (const [owner, index] of [...this.#indexes].reverse()) {
       chunks += index.size + CHUNKS_OF_AN_INDEX;
-      if (chunks > CHUNKS_MAX && owner !== this.owners.at(-1)) this.#indexes.delete(owner);
+      if (chunks <= CHUNKS_MAX || owner === this.owners.at(-1)) continue;
+      this.#indexes.delete(owner);
+      index.close();
     }
   }
 }

@@ -4,9 +4,9 @@ import { serveMcp } from './gateway.ts';
 
 const KEY = 'agent:main:import';
 const entries = [
-  { position: 1, entry: { type: 'user', text: 'token the-operators-own', at: 1, runId: 'r1' } },
-  { position: 2, entry: { type: 'assistant', text: 'chào bạn', at: 2, runId: 'r1' } },
-].map(({ entry }) => entry);
+  { type: 'user', text: 'token the-operators-own', at: 1, runId: 'r1' },
+  { type: 'assistant', text: 'chào bạn', at: 2, runId: 'r1', model: 'offline/x', stop: 'stop' },
+];
 const facts = {
   sessionId: 's1',
   createdAt: 1,
