@@ -28,16 +28,19 @@ const COMPLETIONS_MAX = 100;
 export type ServerInfo = { readonly name: string; readonly version: string };
 
 export function mcpServer(catalog: Catalog, info: ServerInfo): Server {
-  const { instructions, tools, resources, prompts, complete, tasks } = catalog;
+  const { instructions, tools, resources, prompts, complete, tasks, logging } = catalog;
+  const { verifyRequestState: verify } = catalog;
   const server = new Server(info, {
     capabilities: {
       tools: {},
-      ...(resources ? { resources: {} } : {}),
+      ...(resources ? { resources: resources.subscriptions ? { subscribe: true } : {} } : {}),
       ...(prompts ? { prompts: {} } : {}),
       ...(complete ? { completions: {} } : {}),
+      ...(logging ? { logging: {} } : {}),
       ...(tasks ? { extensions: { [TASKS_EXTENSION]: {} } } : {}),
     },
     ...(instructions === undefined ? {} : { instructions }),
+    ...(verify ? { requestState: { verify } } : {}),
     cacheHints: {
       'server/discover': LIST_CACHE,
       'tools/list': LIST_CACHE,
@@ -96,6 +99,16 @@ function serveResources(server: Server, resources: NonNullable<Catalog['resource
     const found = await protocolErrors(resources.read(uri));
     if (found) return found;
     throw new ResourceNotFoundError(uri);
+  });
+  const { subscriptions } = resources;
+  if (!subscriptions) return;
+  server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
+    subscriptions.subscribe(uri);
+    return {};
+  });
+  server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }) => {
+    subscriptions.unsubscribe(uri);
+    return {};
   });
 }
 
