@@ -5,13 +5,20 @@
  * The gateway is an OAuth resource server: `/.well-known/oauth-protected-resource/mcp` (RFC 9728)
  * names the issuers whose tokens it accepts, and `aud` of a token names this gateway (RFC 8707).
  */
-import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { errorData, ERRORS, TroupeError } from '../../protocols/errors.ts';
 import type { Credentials, Identity } from '../edge/edge.ts';
 import { OPERATOR } from '../edge/identity/tokens.ts';
 import type { GatewayAuth } from '../gateway/auth/access.ts';
 import { originAllowed } from '../gateway/auth/access.ts';
 import { credentialsOf } from '../http/envelopes.ts';
-import { header, type Route, type RouteRequest, sendError, sendJson } from '../http/route.ts';
+import {
+  errorHeaders,
+  header,
+  refusalOf,
+  type Route,
+  type RouteRequest,
+  sendJson,
+} from '../http/route.ts';
 import type { McpCaller } from './catalog.ts';
 import type { CatalogOf, EndpointOptions, McpEndpoint } from './endpoint.ts';
 
@@ -55,11 +62,10 @@ export function mcpRoutes(options: McpRouteOptions): McpRoutes {
       const data = errorData(error);
       if (data.code !== 'UNAUTHORIZED') throw error;
       const metadata = `${options.publicUrl()}${METADATA_PATH}`;
-      incoming.response.setHeader(
-        'www-authenticate',
-        `Bearer realm="troupe", resource_metadata="${metadata}"`,
-      );
-      return sendError(incoming.response, data);
+      return sendJson(incoming.response, ERRORS.UNAUTHORIZED.http, refusalOf(data), {
+        ...errorHeaders(data),
+        'www-authenticate': `Bearer realm="troupe", resource_metadata="${metadata}"`,
+      });
     }
     await (await (endpoint ??= open())).serve(incoming, caller);
   };

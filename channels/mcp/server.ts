@@ -15,9 +15,11 @@ import { TroupeError } from '../../protocols/errors.ts';
 import {
   type Catalog,
   type ClientFeatures,
+  type McpTask,
   type McpTasks,
   type McpTool,
   TASKS_EXTENSION,
+  type ToolAnswer,
 } from './catalog.ts';
 import { failedCall } from './errors.ts';
 
@@ -78,16 +80,20 @@ function serveTools(server: Server, tools: () => readonly McpTool[]): void {
     if (!tool) throw invalid(`unknown tool: ${params.name.slice(0, 200)}`);
     try {
       // The types of the SDK do not have the result of the tasks extension, which it passes on.
-      return (await tool.call(
-        params.arguments ?? {},
-        context,
-        featuresOf(server, context),
-      )) as never;
+      const { arguments: args = {} } = params;
+      return asAnswered(await tool.call(args, context, featuresOf(server, context))) as never;
     } catch (error) {
       if (error instanceof TroupeError) return failedCall(error.toData());
       throw error;
     }
   });
+}
+
+/** A created task without its inputs, result and error, which clients read with `tasks/get`. */
+function asAnswered(answer: ToolAnswer): object {
+  if (answer.resultType !== 'task') return answer;
+  const { inputRequests: _inputs, result: _result, error: _error, ...task } = answer as McpTask;
+  return task;
 }
 
 function serveResources(server: Server, resources: NonNullable<Catalog['resources']>): void {
@@ -128,14 +134,18 @@ function servePrompts(server: Server, prompts: NonNullable<Catalog['prompts']>):
 }
 
 function serveTasks(server: Server, tasks: McpTasks): void {
-  const serve = (method: string, answer: (params: TaskParams) => Promise<object>): void =>
+  const serve = (
+    method: string,
+    answer: (params: TaskParams, context: ServerContext) => Promise<object>,
+  ): void =>
     server.setRequestHandler(method, { params: taskParams }, async (params, context) => {
       if (!featuresOf(server, context).tasks) throw noTasks();
-      return { resultType: 'complete', ...(await protocolErrors(answer(params))) };
+      return { resultType: 'complete', ...(await protocolErrors(answer(params, context))) };
     });
   serve('tasks/get', ({ taskId }) => tasks.get(taskId));
-  serve('tasks/update', async ({ taskId, inputResponses = {} }) => {
-    await tasks.update(taskId, inputResponses);
+  serve('tasks/update', async ({ taskId, inputResponses }, { mcpReq }) => {
+    // The SDK moves the responses of a request of 2026 from its parameters to the context.
+    await tasks.update(taskId, inputResponses ?? mcpReq.inputResponses ?? {});
     return {};
   });
   serve('tasks/cancel', async ({ taskId }) => {

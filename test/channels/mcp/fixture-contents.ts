@@ -127,7 +127,6 @@ export const FIXTURE_PROMPTS: readonly McpPrompt[] = [
   },
   {
     definition: { name: 'test_simple_prompt', description: 'A text' },
-    get: () =>
-      Promise.resolve({ messages: [user(text('This is a simple prompt for testing.'))] }),
+    get: () => Promise.resolve({ messages: [user(text('This is a simple prompt for testing.'))] }),
   },
 ];

@@ -19,7 +19,8 @@ import { askFor, confirmForm, elicit, nameForm } from './fixture-inputs.ts';
 
 type End = Partial<McpTask> & Pick<McpTask, 'status'>;
 
-const isOver = ({ status }: McpTask): boolean => status !== 'working' && status !== 'input_required';
+const isOver = ({ status }: McpTask): boolean =>
+  status !== 'working' && status !== 'input_required';
 
 export class FixtureTasks implements McpTasks {
   readonly #tasks = new Map<string, McpTask>();
@@ -117,14 +118,18 @@ const tool = (
   call: McpTool['call'],
   properties: Readonly<Record<string, { readonly type: string }>> = {},
 ): McpTool => ({
-  definition: { name, description: `${name} of the tasks scenarios`, inputSchema: { type: 'object', properties } },
+  definition: {
+    name,
+    description: `${name} of the tasks scenarios`,
+    inputSchema: { type: 'object', properties },
+  },
   call,
 });
 
 /** The tools of the scenarios `tasks-*`. */
 export const taskTools = (tasks: FixtureTasks): readonly McpTool[] => [
   tool('confirm_delete', (_args, _context, client) => {
-    assertTasks(client);
+    if (!client.tasks) return Promise.resolve(answered('deleting needs a confirmation'));
     const request = elicit('Delete this file?', confirmForm('confirm'));
     return Promise.resolve(tasks.waitFor({ [randomUUID()]: request }));
   }),
@@ -154,7 +159,9 @@ export const taskTools = (tasks: FixtureTasks): readonly McpTool[] => [
     ({ seconds }, _context, client) => {
       const result = answered('computed');
       return Promise.resolve(
-        client.tasks ? tasks.begin(Number(seconds) * 1_000, { status: 'completed', result }) : result,
+        client.tasks
+          ? tasks.begin(Number(seconds) * 1_000, { status: 'completed', result })
+          : result,
       );
     },
     { seconds: { type: 'number' }, label: { type: 'string' } },

@@ -46,9 +46,7 @@ const nameOf = (context: ServerContext, key: string, field = 'name'): string | u
 };
 
 const contentTools: readonly McpTool[] = [
-  tool('test_audio_content', () =>
-    content({ type: 'audio', data: WAV, mimeType: 'audio/wav' }),
-  ),
+  tool('test_audio_content', () => content({ type: 'audio', data: WAV, mimeType: 'audio/wav' })),
   tool('test_embedded_resource', () =>
     content(
       embedded('test://embedded-resource', 'text/plain', 'This is an embedded resource content.'),
@@ -63,11 +61,7 @@ const contentTools: readonly McpTool[] = [
     content(
       text('Multiple content types test:'),
       image,
-      embedded(
-        'test://mixed-content-resource',
-        'application/json',
-        '{"test":"data","value":123}',
-      ),
+      embedded('test://mixed-content-resource', 'application/json', '{"test":"data","value":123}'),
     ),
   ),
   tool('test_simple_text', () => said('This is a simple text response for testing.')),
@@ -124,7 +118,9 @@ const elicits = (name: string, properties: object, prefix: string): McpTool =>
   tool(name, (_args, context) => {
     const given = responseOf(context, 'form');
     if (!given) return askFor({ form: ['Please fill in', { type: 'object', properties }] });
-    return said(`${prefix}: action=${given['action']}, content=${JSON.stringify(given['content'])}`);
+    return said(
+      `${prefix}: action=${given['action']}, content=${JSON.stringify(given['content'])}`,
+    );
   });
 
 const USER = {
