@@ -21,11 +21,10 @@ export const confirmForm = (field = 'ok'): Form => ({
 export const elicit = (message: string, requestedSchema: Form): Request =>
   ({ method: 'elicitation/create', params: { mode: 'form', message, requestedSchema } }) as Request;
 
-export const sample = (question: string, maxTokens: number): Request =>
-  ({
-    method: 'sampling/createMessage',
-    params: { messages: [{ role: 'user', content: { type: 'text', text: question } }], maxTokens },
-  }) as Request;
+export const sample = (question: string, maxTokens: number): Request => ({
+  method: 'sampling/createMessage',
+  params: { messages: [{ role: 'user', content: { type: 'text', text: question } }], maxTokens },
+});
 
 export const LIST_ROOTS = { method: 'roots/list', params: {} } as Request;
 

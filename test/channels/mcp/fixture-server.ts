@@ -64,7 +64,7 @@ export async function startFixtureServer(port = 0): Promise<FixtureServer> {
   const log = { error: (facts: object) => void errors.push(facts) };
   const tasks = new FixtureTasks();
   const catalog = fixtureCatalog(subscribed, tasks);
-  const { routes, close } = mcpRoutes({
+  const mcp = mcpRoutes({
     loadCatalog: () => Promise.resolve(() => catalog),
     identity,
     home: 'default',
@@ -75,7 +75,7 @@ export async function startFixtureServer(port = 0): Promise<FixtureServer> {
     clock: systemClock,
     log,
   });
-  const listener = routeListener({ routes, log });
+  const listener = routeListener({ routes: mcp.routes, log });
   const server = createServer(SERVER_OPTIONS, (request, response) => {
     if (!listener(request, response)) response.writeHead(404).end();
   });
@@ -87,7 +87,7 @@ export async function startFixtureServer(port = 0): Promise<FixtureServer> {
     errors,
     async close() {
       tasks.close();
-      await close();
+      await mcp.close();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },

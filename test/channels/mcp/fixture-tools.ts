@@ -119,7 +119,7 @@ const elicits = (name: string, properties: object, prefix: string): McpTool =>
     const given = responseOf(context, 'form');
     if (!given) return askFor({ form: ['Please fill in', { type: 'object', properties }] });
     return said(
-      `${prefix}: action=${given['action']}, content=${JSON.stringify(given['content'])}`,
+      `${prefix}: action=${String(given['action'])}, content=${JSON.stringify(given['content'])}`,
     );
   });
 
@@ -144,7 +144,7 @@ const inputTools: readonly McpTool[] = [
       const given = responseOf(context, 'user');
       if (!given) return askFor({ user: [String(message), USER] });
       const { action, content: answer } = given;
-      return said(`User response: action: ${action}, content: ${JSON.stringify(answer)}`);
+      return said(`User response: action: ${String(action)}, content: ${JSON.stringify(answer)}`);
     },
     property('message'),
   ),
@@ -204,7 +204,7 @@ const capabilityTools: readonly McpTool[] = [
 /** What a request state of the fixture contains: how many inputs were given, and the first one. */
 type State = { readonly step: number; readonly name?: string };
 
-const stateTools = (codec: RequestStateCodec<unknown>): readonly McpTool[] => {
+const stateTools = (codec: RequestStateCodec): readonly McpTool[] => {
   const state = (value: State): Promise<string> => codec.mint(value);
   const stateOf = ({ mcpReq }: ServerContext): State | undefined => mcpReq.requestState<State>();
   const confirms: Call = async (_args, context) =>
@@ -274,7 +274,7 @@ const schemaTools: readonly McpTool[] = [
   }),
 ];
 
-export const fixtureTools = (codec: RequestStateCodec<unknown>): readonly McpTool[] => [
+export const fixtureTools = (codec: RequestStateCodec): readonly McpTool[] => [
   ...contentTools,
   ...messageTools,
   ...inputTools,
