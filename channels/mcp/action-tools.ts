@@ -33,7 +33,6 @@ import type { ClientFeatures, McpCaller, McpTasks, McpTool, ToolAnswer } from '.
 import { failedCall } from './errors.ts';
 import {
   elicitationOf,
-  handleOf,
   inputKeyOf,
   inputOf,
   mcpTaskOf,
@@ -123,7 +122,8 @@ class ActionCall {
       return stillRuns(first);
     }
     const early = await this.#follow(first, SYNC_ANSWER_MS);
-    if (!isFinal(early.state) && this.#client.tasks && !this.#asks(early)) return handleOf(early);
+    if (!isFinal(early.state) && this.#client.tasks && !this.#asks(early))
+      return { ...mcpTaskOf(early), resultType: 'task' };
     const hasProgress = this.#context.mcpReq._meta?.progressToken !== undefined;
     const view = await this.#follow(early, hasProgress ? WAIT_WITH_PROGRESS_MS : WAIT_MS);
     if (isFinal(view.state)) return resultOf(view);

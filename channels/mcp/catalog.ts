@@ -85,6 +85,14 @@ export type McpResources = {
   readonly templates: readonly ResourceTemplateType[];
   /** undefined: there is no such resource for this caller */
   read(this: void, uri: string): Promise<ReadResourceResult | undefined>;
+  /**
+   * If present, 2025 clients may subscribe to updates of a resource and unsubscribe, which may be
+   * repeated. The catalog sends the updates.
+   */
+  readonly subscriptions?: {
+    subscribe(this: void, uri: string): void;
+    unsubscribe(this: void, uri: string): void;
+  };
 };
 
 export type McpPrompt = {
@@ -120,6 +128,18 @@ export type Catalog = {
   /** values for an argument of a prompt or a resource template, best first; at most 100 */
   complete?(this: void, params: CompleteRequestParams): Promise<readonly string[]>;
   readonly tasks?: McpTasks;
+  /**
+   * Tools send log messages with `context.mcpReq.log`. A 2025 client chooses their level for its
+   * session; a 2026 client with each request, without which it gets none.
+   */
+  readonly logging?: boolean;
+  /**
+   * Checks the request state that a client returns, and decodes it for `mcpReq.requestState()`;
+   * without it, tools get the state as the client sent it. It is needed where the state grants
+   * something. @throws when the state is not one that this installation issued: the request is
+   * refused with -32602
+   */
+  verifyRequestState?(this: void, state: string, context: ServerContext): Promise<unknown>;
 };
 
 /** The declared extension of MCP for tasks (SEP-2663). */

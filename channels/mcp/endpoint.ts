@@ -40,7 +40,9 @@ export class McpEndpoint {
   readonly #sweep: NodeJS.Timeout;
 
   constructor({ catalogOf, info, clock, log }: EndpointOptions) {
-    const onerror = (error: Error) => log.error({ err: error }, 'mcp: a request failed');
+    const onerror = (error: Error) => {
+      if (!isRefusal(error)) log.error({ err: error }, 'mcp: a request failed');
+    };
     this.#handler = createMcpHandler(
       ({ authInfo }) =>
         mcpServer(
@@ -78,6 +80,12 @@ export class McpEndpoint {
     await this.#handler.close();
   }
 }
+
+/**
+ * A request that the SDK refused because of its contents: its client gets the reason. Clients could
+ * otherwise fill the log.
+ */
+const isRefusal = ({ message }: Error): boolean => message.startsWith('Rejected inbound request');
 
 const authInfoOf = (caller: McpCaller): AuthInfo => ({
   token: '',

@@ -11,7 +11,14 @@ import { OPERATOR } from '../edge/identity/tokens.ts';
 import type { GatewayAuth } from '../gateway/auth/access.ts';
 import { originAllowed } from '../gateway/auth/access.ts';
 import { credentialsOf } from '../http/envelopes.ts';
-import { header, refusalOf, type Route, type RouteRequest, sendJson } from '../http/route.ts';
+import {
+  errorHeaders,
+  header,
+  refusalOf,
+  type Route,
+  type RouteRequest,
+  sendJson,
+} from '../http/route.ts';
 import type { McpCaller } from './catalog.ts';
 import type { CatalogOf, EndpointOptions, McpEndpoint } from './endpoint.ts';
 
@@ -56,6 +63,7 @@ export function mcpRoutes(options: McpRouteOptions): McpRoutes {
       if (data.code !== 'UNAUTHORIZED') throw error;
       const metadata = `${options.publicUrl()}${METADATA_PATH}`;
       return sendJson(incoming.response, ERRORS.UNAUTHORIZED.http, refusalOf(data), {
+        ...errorHeaders(data),
         'www-authenticate': `Bearer realm="troupe", resource_metadata="${metadata}"`,
       });
     }

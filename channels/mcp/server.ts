@@ -15,9 +15,11 @@ import { TroupeError } from '../../protocols/errors.ts';
 import {
   type Catalog,
   type ClientFeatures,
+  type McpTask,
   type McpTasks,
   type McpTool,
   TASKS_EXTENSION,
+  type ToolAnswer,
 } from './catalog.ts';
 import { failedCall } from './errors.ts';
 
@@ -28,16 +30,19 @@ const COMPLETIONS_MAX = 100;
 export type ServerInfo = { readonly name: string; readonly version: string };
 
 export function mcpServer(catalog: Catalog, info: ServerInfo): Server {
-  const { instructions, tools, resources, prompts, complete, tasks } = catalog;
+  const { instructions, tools, resources, prompts, complete, tasks, logging } = catalog;
+  const { verifyRequestState: verify } = catalog;
   const server = new Server(info, {
     capabilities: {
       tools: {},
-      ...(resources ? { resources: {} } : {}),
+      ...(resources ? { resources: resources.subscriptions ? { subscribe: true } : {} } : {}),
       ...(prompts ? { prompts: {} } : {}),
       ...(complete ? { completions: {} } : {}),
+      ...(logging ? { logging: {} } : {}),
       ...(tasks ? { extensions: { [TASKS_EXTENSION]: {} } } : {}),
     },
     ...(instructions === undefined ? {} : { instructions }),
+    ...(verify ? { requestState: { verify } } : {}),
     cacheHints: {
       'server/discover': LIST_CACHE,
       'tools/list': LIST_CACHE,
@@ -75,11 +80,8 @@ function serveTools(server: Server, tools: () => readonly McpTool[]): void {
     if (!tool) throw invalid(`unknown tool: ${params.name.slice(0, 200)}`);
     try {
       // The types of the SDK do not have the result of the tasks extension, which it passes on.
-      return (await tool.call(
-        params.arguments ?? {},
-        context,
-        featuresOf(server, context),
-      )) as never;
+      const { arguments: args = {} } = params;
+      return asAnswered(await tool.call(args, context, featuresOf(server, context))) as never;
     } catch (error) {
       if (error instanceof TroupeError) return failedCall(error.toData());
       throw error;
@@ -87,8 +89,17 @@ function serveTools(server: Server, tools: () => readonly McpTool[]): void {
   });
 }
 
+/** A created task without its inputs, result and error, which clients read with `tasks/get`. */
+function asAnswered(answer: ToolAnswer): object {
+  if (answer.resultType !== 'task') return answer;
+  const { inputRequests: _inputs, result: _result, error: _error, ...task } = answer as McpTask;
+  return task;
+}
+
 function serveResources(server: Server, resources: NonNullable<Catalog['resources']>): void {
-  server.setRequestHandler('resources/list', ({ params }) => resources.list(params?.cursor));
+  server.setRequestHandler('resources/list', ({ params }) =>
+    protocolErrors(resources.list(params?.cursor)),
+  );
   server.setRequestHandler('resources/templates/list', () => ({
     resourceTemplates: [...resources.templates],
   }));
@@ -96,6 +107,16 @@ function serveResources(server: Server, resources: NonNullable<Catalog['resource
     const found = await protocolErrors(resources.read(uri));
     if (found) return found;
     throw new ResourceNotFoundError(uri);
+  });
+  const { subscriptions } = resources;
+  if (!subscriptions) return;
+  server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
+    subscriptions.subscribe(uri);
+    return {};
+  });
+  server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }) => {
+    subscriptions.unsubscribe(uri);
+    return {};
   });
 }
 

@@ -48,12 +48,6 @@ const messageOf = ({ state, outcome }: TaskView): string =>
     ? `its work was undone after it was ${outcome === 'CANCELLED' ? 'cancelled' : 'not completed'}`
     : `the task ended as ${state}`;
 
-/** The handle of a task that continues: without what `tasks/get` adds. */
-export const handleOf = (view: TaskView): McpTask & { readonly resultType: 'task' } => {
-  const { inputRequests: _, ...handle } = mcpTaskOf(view);
-  return { ...handle, resultType: 'task' };
-};
-
 /**
  * The task of the extension. A failed action is `completed` with `isError`, as the extension has
  * it: `failed` is for errors of the protocol.

