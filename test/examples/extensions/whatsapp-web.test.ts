@@ -171,7 +171,7 @@ describe('linking', () => {
     expect((await run.ended()).error.message).toContain('enter ABCD-1234');
   });
 
-  it('a removed device is linked anew, and what the former link was is kept', async () => {
+  it('a removed device is linked again, and what the former link was is kept', async () => {
     const { number, run } = await opened();
     await run.connected();
     number.remove();
@@ -256,7 +256,7 @@ describe('a received message', () => {
     await run.connected();
     const from = (id: string, key: object) =>
       number.receive({ ...textIn(dm, id), key: { id, ...key } });
-    from('told', { remoteJid: '77@lid', remoteJidAlt: `${ADA}:2@s.whatsapp.net` });
+    from('named', { remoteJid: '77@lid', remoteJidAlt: `${ADA}:2@s.whatsapp.net` });
     from('stored', { remoteJid: `9${ADA}:4@lid` });
     from('hidden', { remoteJid: '77:5@lid' });
     from('group', { remoteJid: group.id, participant: '78@lid', participantAlt: jidOf(dm) });

@@ -7,7 +7,7 @@ export type Close = { readonly status: number | undefined; readonly message: str
 const LOGGED_OUT = 401;
 const RESTART = 515;
 
-/** @param error what Baileys says; undefined: nobody wanted the connection any more */
+/** @param error what Baileys says; undefined: the connection was no longer wanted */
 export const closeOf = (error: unknown): Close => ({
   status: statusOf(error),
   message: error instanceof Error ? error.message : 'the connection was closed',
@@ -17,7 +17,7 @@ export const isLoggedOut = ({ status }: Close): boolean => status === LOGGED_OUT
 /** WhatsApp asks for a new connection at once, such as after linking. */
 export const asksForRestart = ({ status }: Close): boolean => status === RESTART;
 
-/** What another attempt would not change. `COMMAND` stands for the command that tries again. */
+/** What another attempt would not change. `COMMAND` is replaced by the command that tries again. */
 const FINAL: Readonly<Record<number, string>> = {
   [LOGGED_OUT]: 'WhatsApp has removed this device. To link it again, run COMMAND',
   403: 'WhatsApp refuses this number: look into WhatsApp on the phone whether it is banned. Then run COMMAND',

@@ -33,7 +33,7 @@ export type FileRef = { readonly type: string; readonly key: string; readonly pa
 export type Reader = {
   /** JIDs of this account, without devices */
   readonly own: ReadonlySet<string>;
-  /** The JID with the phone number of a LID, if WhatsApp has told it. */
+  /** The JID with the phone number of a LID, if it is known. */
   readonly phoneOf: (lid: string) => Promise<string | undefined>;
 };
 

@@ -12,7 +12,7 @@ import { closeSync, existsSync, readFileSync, renameSync } from 'node:fs';
 import { type Auth, type Creds, initAuthCreds, type KeySet, proto } from 'baileys';
 import { openForLines, writeDurably, writeWhole } from './durable.ts';
 
-/** The file is written anew when it has this many characters more than after the last time. */
+/** The file is rewritten when it has this many characters more than after the last time. */
 const GROWTH_MAX = 8_388_608;
 
 type Line = { readonly creds?: Creds; readonly keys?: KeySet };
