@@ -94,6 +94,12 @@ export class AccountRun {
     return this;
   }
 
+  /** After the end of the connection, as the runtime does it. */
+  async reconnected(): Promise<this> {
+    await this.ended();
+    return this.connected();
+  }
+
   async ended(): Promise<ConnectOutput> {
     return eventually(() => {
       if (!this.end) throw new Error('the connection has not ended');

@@ -49,6 +49,8 @@ export function channelContract(
       return run;
     };
     const connected = (from?: AccountRun) => runOf(messenger, from).connected();
+    /** not started, where the service allows it */
+    const sender = async () => (messenger.needsConnection ? connected() : runOf());
 
     const texts = (messages: readonly InboundMessage[]) => messages.map(({ text }) => text);
     const countOf = (chat: ChatRef, text: string) =>
@@ -194,7 +196,13 @@ export function channelContract(
       }
     });
 
-    test('an account that is not started in this process sends', async () => {
+    test('an account that is not started in this process sends, or says why not', async () => {
+      if (messenger.needsConnection) {
+        const outcome = await runOf().send(pieceOf(messenger.dm, 'from elsewhere'));
+        expect(outcome).toMatchObject({ status: 'not_sent', error: { code: 'UNAVAILABLE' } });
+        expect(outcome).not.toHaveProperty('isFinal');
+        return expect(messenger.shown(messenger.dm)).toEqual([]);
+      }
       expect(await runOf().send(pieceOf(messenger.dm, 'from elsewhere'))).toMatchObject({
         status: 'sent',
       });
@@ -202,7 +210,7 @@ export function channelContract(
     });
 
     test('a rate limit is reported with the time that the service asks for', async () => {
-      const run = runOf();
+      const run = await sender();
       messenger.failSend('rateLimit');
       const outcome = await run.send(pieceOf(messenger.dm, 'limited'));
       expect(outcome).toMatchObject({
@@ -230,16 +238,18 @@ export function channelContract(
         }
         const mayRepeat = abilities.idempotentSendMs !== undefined || outcome.status === 'not_sent';
         if (!mayRepeat) return expect(posted()).toBe(fault.endsWith('After') ? 1 : 0);
+        if (messenger.needsConnection && fault === 'cutBefore') await run.reconnected();
         await expect(run.send({ ...piece, attempt: 2 })).resolves.toMatchObject({ status: 'sent' });
         expect(posted()).toBe(1);
       });
     }
 
-    fileContract(abilities, () => ({ messenger, run: runOf() }));
+    fileContract(abilities, async () => ({ messenger, run: await sender() }));
 
     test('a refusal that another attempt would repeat is final', async () => {
+      const run = await sender();
       messenger.failSend('refuse');
-      const outcome = await runOf().send(pieceOf(messenger.dm, 'refused'));
+      const outcome = await run.send(pieceOf(messenger.dm, 'refused'));
       expect(outcome).toMatchObject({ status: 'not_sent', isFinal: true });
       expect(countOf(messenger.dm, 'refused')).toBe(0);
     });
@@ -253,7 +263,8 @@ export function channelContract(
 
     test('the longest piece is accepted', async () => {
       const text = 'x'.repeat(abilities.charactersMax);
-      expect(await runOf().send(pieceOf(messenger.dm, text))).toMatchObject({ status: 'sent' });
+      const run = await sender();
+      expect(await run.send(pieceOf(messenger.dm, text))).toMatchObject({ status: 'sent' });
       expect(countOf(messenger.dm, text)).toBe(1);
     });
 

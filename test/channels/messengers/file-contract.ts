@@ -6,10 +6,10 @@ import type { Messenger } from './messenger.ts';
 
 type Opened = { readonly messenger: Messenger; readonly run: AccountRun };
 
-/** @param open the messenger of the test, and an account that is not started */
-export function fileContract(abilities: Abilities, open: () => Opened): void {
+/** @param open the messenger of the test, and an account that can send */
+export function fileContract(abilities: Abilities, open: () => Promise<Opened>): void {
   test('a file is sent once, whole, with its name, in its thread', async () => {
-    const { messenger, run } = open();
+    const { messenger, run } = await open();
     const contents = Buffer.from(Array.from({ length: 100_000 }, (_, n) => n % 251));
     for (const chat of [messenger.dm, messenger.group, messenger.thread]) {
       if (!chat) continue;
@@ -24,7 +24,7 @@ export function fileContract(abilities: Abilities, open: () => Opened): void {
 
   for (const fault of ['errorBefore', 'errorAfter', 'cutBefore', 'cutAfter'] as const) {
     test(`doubled file: after ${fault} a file is sent once, or reported as unknown`, async () => {
-      const { messenger, run } = open();
+      const { messenger, run } = await open();
       messenger.failFile(fault);
       const piece = filePieceOf(messenger.dm);
       let outcome = await run.sendFile(piece);
@@ -39,13 +39,14 @@ export function fileContract(abilities: Abilities, open: () => Opened): void {
       }
       const mayRepeat = abilities.idempotentSendMs !== undefined || outcome.status === 'not_sent';
       if (!mayRepeat) return expect(posted()).toBe(fault.endsWith('After') ? 1 : 0);
+      if (messenger.needsConnection && fault === 'cutBefore') await run.reconnected();
       await run.sendFile({ ...piece, attempt: 2 });
       expect(posted()).toBe(1);
     });
   }
 
   test('a file that the service refuses is not sent, and the refusal is final', async () => {
-    const { messenger, run } = open();
+    const { messenger, run } = await open();
     messenger.failFile('refuse');
     const outcome = await run.sendFile(filePieceOf(messenger.dm));
     expect(outcome).toMatchObject({ status: 'not_sent', isFinal: true });
@@ -53,7 +54,7 @@ export function fileContract(abilities: Abilities, open: () => Opened): void {
   });
 
   test('a rate limit of files is reported with the time that the service asks for', async () => {
-    const { messenger, run } = open();
+    const { messenger, run } = await open();
     messenger.failFile('rateLimit');
     expect(await run.sendFile(filePieceOf(messenger.dm))).toMatchObject({
       status: 'not_sent',

@@ -33,6 +33,8 @@ export type Messenger = {
   mention?(chat: ChatRef): void;
   /** a message that was not stored may be delivered again after later ones */
   readonly mayReorder?: true;
+  /** a process sends only while it has the connection: a second one would end the first */
+  readonly needsConnection?: true;
   /** The service delivers the last inbound message once more. */
   redeliver(): void;
   /** What people see from the account in a chat, in order. */
