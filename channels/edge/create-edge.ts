@@ -50,6 +50,7 @@ import type {
   Identity,
   Quota,
   QuotaAnswer,
+  Until,
 } from './edge.ts';
 import { type EdgeFacts, factsOf, rateOf, type Seen } from './facts.ts';
 import type { Offer, Offers } from '../../protocols/offers.ts';
@@ -107,7 +108,7 @@ type Known = {
 
 const OUTSTANDING = { messages: 5_000, bytes: 64 * 2 ** 20 };
 const TASKS_MAX = 5_000_000;
-/** Tasks expire continuously, so a full tenant has room again soon. */
+/** A full tenant has room again soon: tasks expire continuously. */
 const FULL_RETRY_MS = 60_000;
 
 export const createEdge = (options: EdgeOptions): Edge => new RunningEdge(options);
@@ -121,11 +122,10 @@ class RunningEdge implements Edge {
 
   constructor(options: EdgeOptions) {
     const { system, clock, outstanding = OUTSTANDING, tasksMax = TASKS_MAX } = options;
-    const { bus, index } = system;
     this.#o = options;
-    this.#watch = new TaskWatch({ bus, index, clock });
+    this.#watch = new TaskWatch({ bus: system.bus, index: system.index, clock });
     this.#outstanding = new Outstanding(outstanding);
-    this.#tasks = new TaskCount({ index, clock, tasksMax });
+    this.#tasks = new TaskCount({ index: system.index, clock, tasksMax });
     this.#taskService = new TaskService({ ...options, watch: this.#watch });
   }
 
@@ -171,13 +171,9 @@ class RunningEdge implements Edge {
     yield* this.#watch.follow(caller.tenant, taskId, options);
   }
 
-  async settled(
-    taskId: string,
-    credentials: Credentials,
-    options: { signal: AbortSignal; onChange?: (view: TaskView) => void },
-  ): Promise<TaskView> {
+  async settled(taskId: string, credentials: Credentials, until: Until): Promise<TaskView> {
     const caller = await this.#o.identity.authenticate(credentials);
-    return this.#watch.settled(await this.#taskService.read(caller, taskId), options);
+    return this.#watch.settled(await this.#taskService.read(caller, taskId), until);
   }
 
   async cancel(taskId: string, credentials: Credentials, reason?: string): Promise<TaskView> {
@@ -286,10 +282,10 @@ class RunningEdge implements Edge {
    */
   #taskIdOf(envelope: Envelope, offer: Offer | undefined): string {
     const { tenant_id: tenant, action, idempotency_key: key, principal } = envelope;
-    const shared = taskIdOf({ tenant, action, subject: subjectOf(envelope), key });
-    if (offer?.spec.key_scope === 'tenant') return shared;
-    if (this.#watch.row(tenant, shared)?.view.principal === principal.sub) return shared;
     const subject = subjectOf(envelope);
+    const shared = taskIdOf({ tenant, action, subject, key });
+    const isOwn = this.#watch.row(tenant, shared)?.view.principal === principal.sub;
+    if (isOwn || offer?.spec.key_scope === 'tenant') return shared;
     return taskIdOf({ tenant, action, subject, key, principal: principal.sub });
   }
 
@@ -359,11 +355,8 @@ class RunningEdge implements Edge {
   #errorFor(thrown: unknown, traceId: string | undefined): ErrorData {
     if (thrown instanceof TroupeError) return thrown.toData();
     this.#o.log?.error({ err: thrown, traceId }, 'edge: an envelope failed');
-    return {
-      code: 'INTERNAL',
-      message:
-        'an internal error prevented the envelope from being accepted: see the log of this gateway',
-    };
+    const message = 'an internal error prevented the acceptance: see the log of this gateway';
+    return { code: 'INTERNAL', message };
   }
 }
 

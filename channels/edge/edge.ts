@@ -56,6 +56,13 @@ export type EdgeAnswer =
       readonly traceId?: string;
     };
 
+/** The end of a wait for a task. */
+export type Until = {
+  readonly signal: AbortSignal;
+  /** called with the task at each event before the end */
+  readonly onChange?: (view: TaskView) => void;
+};
+
 export interface Edge {
   submit(request: EdgeRequest): Promise<EdgeAnswer>;
   /**
@@ -77,14 +84,9 @@ export interface Edge {
   /**
    * The task when it has ended or waits for something, or as it is when `signal` aborts. Not
    * counted against a quota, like `events`.
-   * @param onChange called with the task at each event before that
    * @throws as `task`
    */
-  settled(
-    taskId: string,
-    credentials: Credentials,
-    options: { signal: AbortSignal; onChange?: (view: TaskView) => void },
-  ): Promise<TaskView>;
+  settled(taskId: string, credentials: Credentials, until: Until): Promise<TaskView>;
   /**
    * Counted against the quota of envelopes.
    * @throws as `task`; UNAUTHORIZED for A2A-External, whose clients send a signed envelope instead;

@@ -12,6 +12,7 @@ import {
   type TaskView,
 } from '../../protocols/task.ts';
 import type { Clock, Index, System } from '../../runtime/index.ts';
+import type { Until } from './edge.ts';
 
 /** Receives the task after an event; undefined when the watch ends. */
 type Listener = (view: TaskView | undefined) => void;
@@ -103,12 +104,8 @@ export class TaskWatch {
   /**
    * The task when it has ended or waits for something, or as it is when `signal` aborts. That a
    * task waits is no event, so its row is read: soon at first, then once a second.
-   * @param onChange called with each event's view before that
    */
-  async settled(
-    view: TaskView,
-    { signal, onChange }: { signal: AbortSignal; onChange?: (view: TaskView) => void },
-  ): Promise<TaskView> {
+  async settled(view: TaskView, { signal, onChange }: Until): Promise<TaskView> {
     const { tenant_id: tenant, task_id: taskId } = view;
     let last = view;
     const latest = new LatestView(this.#o.clock, signal);

@@ -79,7 +79,7 @@ function definitionOf(spec: ActionSpec): Tool {
     title: spec.action,
     description,
     inputSchema: parameters as Tool['inputSchema'],
-    ...(result?.['type'] === 'object' ? { outputSchema: result as Tool['outputSchema'] } : {}),
+    ...(result?.['type'] === 'object' ? { outputSchema: result } : {}),
     annotations: { idempotentHint: false },
   };
   definitions.set(spec, definition);
@@ -115,8 +115,7 @@ class ActionCall {
 
   async answer(args: Readonly<Record<string, unknown>>): Promise<ToolAnswer> {
     const taskId = this.#context.mcpReq.requestState<string>();
-    const first =
-      taskId === undefined ? await this.#submit(args) : await this.#continue(String(taskId));
+    const first = taskId === undefined ? await this.#submit(args) : await this.#continue(taskId);
     if (this.#key !== undefined && this.#context.mcpReq._meta?.[CANCEL_CALL] === true) {
       await this.#cancel(first.task_id);
       return stillRuns(first);

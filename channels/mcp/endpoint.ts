@@ -95,7 +95,7 @@ const authInfoOf = (caller: McpCaller): AuthInfo => ({
 });
 
 const callerIn = (authInfo: AuthInfo | undefined): McpCaller =>
-  (authInfo?.extra as { caller: McpCaller }).caller;
+  (authInfo!.extra as { caller: McpCaller }).caller;
 
 /** The request as the SDK reads it. Its body was read; it ends when the client disconnects. */
 function webRequest({ request, signal }: RouteRequest, body: unknown): Request {

@@ -41,7 +41,7 @@ export type McpRouteOptions = Omit<EndpointOptions, 'catalogOf'> & {
 export type McpRoutes = {
   readonly routes: readonly Route[];
   /** Ends sessions and streams; tasks continue. */
-  close(): Promise<void>;
+  close(this: void): Promise<void>;
 };
 
 export function mcpRoutes(options: McpRouteOptions): McpRoutes {

@@ -182,7 +182,7 @@ test('a batch is started, shown and cancelled on the command line, while troupe 
   await eventually(async () => {
     const { stdout } = await run('memory', 'status');
     expect(stdout).toMatch(
-      /missing\nbatch: waiting, started .*\n {2}1 text for local\/text-embedding-3-small\n {2}the provider's id is batch_1\n$/,
+      /missing\nsearch: .*\nbatch: waiting, started .*\n {2}1 text for local\/text-embedding-3-small\n {2}the provider's id is batch_1\n$/,
     );
   });
   const direct = await run('memory', 'index');

@@ -283,7 +283,7 @@ describe('a received message', () => {
     number.receive({
       ...textIn(group, ''),
       message: { ephemeralMessage: { message: { imageMessage } } },
-    } as RawMessage);
+    });
     const [message] = await run.received(1);
     expect(message).toMatchObject({
       text: 'look',
@@ -298,7 +298,7 @@ describe('a received message', () => {
     const { number, run } = await opened();
     await run.connected();
     const reactionMessage = { text: '👍', key: { id: 'R1' } };
-    number.receive({ ...textIn(dm, ''), message: { reactionMessage } } as RawMessage);
+    number.receive({ ...textIn(dm, ''), message: { reactionMessage } });
     expect((await run.received(1))[0]).toMatchObject({
       kind: 'reaction',
       text: '👍',

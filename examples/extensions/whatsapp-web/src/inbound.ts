@@ -52,7 +52,7 @@ export async function inboundOf(
   const chat = isGroup(remoteJid)
     ? ({ kind: 'group', id: idOf(remoteJid) } as const)
     : ({ kind: 'dm', id: sender } as const);
-  const sentAt = Number(String(messageTimestamp ?? '')) * 1_000;
+  const sentAt = numberOf(messageTimestamp) * 1_000;
   return {
     key: `${chat.id}/${sender}/${id}`.slice(0, 200),
     messageId: id.slice(0, 512),
@@ -115,7 +115,7 @@ function mediaOf(name: FileName, part: Part): Media | undefined {
   const key = Buffer.from(mediaKey).toString('base64');
   const id = JSON.stringify({ type, key, path: directPath } satisfies FileRef);
   if (id.length > MEDIA_ID_MAX) return undefined;
-  const bytes = Number(String(fileLength ?? ''));
+  const bytes = numberOf(fileLength);
   return {
     kind,
     id,
@@ -134,3 +134,7 @@ async function senderOf(key: Key, { phoneOf }: Reader): Promise<string | undefin
   const phone = other && isPerson(other) && !isLid(other) ? other : await phoneOf(plainJid(jid));
   return idOf(phone ?? jid);
 }
+
+/** A number of protobuf, which may be a `Long`; NaN without one. */
+const numberOf = (value: number | string | object | null | undefined): number =>
+  typeof value === 'object' && value !== null ? Number(value) : Number(value ?? Number.NaN);

@@ -104,10 +104,17 @@ export class Session {
   }
 
   end(error?: unknown): void {
-    const end = this.#socket.end(error instanceof Error ? error : undefined);
-    void Promise.resolve(end).catch(() => {});
+    void this.#endSocket(error instanceof Error ? error : undefined);
     // Baileys reports the end later, or not at all when it has failed before.
     this.#close(closeOf(error));
+  }
+
+  async #endSocket(error: Error | undefined): Promise<void> {
+    try {
+      await this.#socket.end(error);
+    } catch {
+      // It had ended.
+    }
   }
 
   #listen(): void {
