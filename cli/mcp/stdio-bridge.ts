@@ -5,7 +5,7 @@
  * Guarantees: each request gets one answer. A request whose connection is lost, or whose gateway
  * restarts, is sent again for RETRY_FOR_MS. A tool call keeps its idempotency key, so it is
  * executed once; the bridge adds a key if the client sent none. A session of a 2025 client that the
- * gateway has lost is begun anew, without the client.
+ * gateway has lost is restarted, without the client.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -139,7 +139,7 @@ export class StdioBridge {
     }
   }
 
-  /** One attempt; a lost session is begun anew, once for all that have lost it. */
+  /** One attempt; a lost session is restarted, once for all requests that have lost it. */
   async #tried(message: Message, signal: AbortSignal): Promise<Attempt> {
     const session = this.#session;
     const outcome = await this.#attempt(message, signal);
@@ -210,7 +210,7 @@ export class StdioBridge {
     this.#session = { id: begun, version: String(result['protocolVersion']) };
   }
 
-  /** Begins the session anew, as the client began it. */
+  /** Restarts the session, as the client began it. */
   async #renew({ version }: Session, signal: AbortSignal): Promise<void> {
     const response = await this.#post(this.#initialize!, signal);
     await response.text();

@@ -135,7 +135,7 @@ test('a task is cancelled and a waiting one gets its input, each once', async ()
       options,
     );
   // What the task does not wait for is ignored.
-  await answer('input-0', 'nobody asked');
+  await answer('input-0', 'unasked');
   await answer(key!, 'rượu');
   await vi.waitFor(async () =>
     expect((await gateway.rpc('tasks/get', { taskId }, options)).result).toMatchObject({
@@ -214,15 +214,15 @@ test('a client of 2025 is asked for input, and cancels by a notification', async
     word: 'which word? bánh',
   });
   const gone = new AbortController();
-  const told: (string | undefined)[] = [];
+  const progress: (string | undefined)[] = [];
   const held = client
     .callTool(
       { name: HOLD, arguments: { gate: 'x' } },
-      { signal: gone.signal, onprogress: ({ message }) => void told.push(message) },
+      { signal: gone.signal, onprogress: ({ message }) => void progress.push(message) },
     )
     .catch(() => 'gone');
   await vi.waitFor(() => expect(gateway.gate.begun).toContain('x'));
-  await vi.waitFor(() => expect(told).not.toEqual([]));
+  await vi.waitFor(() => expect(progress).not.toEqual([]));
   gone.abort();
   expect(await held).toBe('gone');
   await vi.waitFor(() => expect(states(gateway)).toContain('CANCELLED'));

@@ -78,7 +78,7 @@ test('an operator reads sessions as resources and in a prompt, with secrets mask
   expect(gateway.faults).toEqual([]);
 });
 
-test('a caller reads its own tasks as resources, and nobody else’s', async () => {
+test('a caller reads its own tasks as resources, and no others', async () => {
   const gateway = await serveMcp();
   const call = { name: 'test__echo_text-v1', arguments: { text: 'a' } };
   const { task_id } = (await gateway.rpc('tools/call', call)).result._meta['troupe/task'];
