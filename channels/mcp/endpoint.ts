@@ -12,6 +12,7 @@ import {
   isJsonContentType,
   isLegacyRequest,
   type McpHttpHandler,
+  ProtocolError,
 } from '@modelcontextprotocol/server';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../../runtime/index.ts';
@@ -85,7 +86,8 @@ export class McpEndpoint {
  * A request that the SDK refused because of its contents: its client gets the reason. Clients could
  * otherwise fill the log.
  */
-const isRefusal = ({ message }: Error): boolean => message.startsWith('Rejected inbound request');
+const isRefusal = (error: Error): boolean =>
+  error instanceof ProtocolError || error.message.startsWith('Rejected inbound request');
 
 const authInfoOf = (caller: McpCaller): AuthInfo => ({
   token: '',

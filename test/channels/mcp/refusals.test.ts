@@ -257,6 +257,10 @@ describe('a session', () => {
 it('refused requests are not logged as errors', async () => {
   const { body, headers } = stateless('tools/list');
   expect(await statusOf(post(body, { ...headers, 'mcp-method': 'prompts/list' }))).toBe(400);
+  const older = structuredClone(body);
+  older.params._meta['io.modelcontextprotocol/protocolVersion'] = '2025-11-25';
+  const olderHeaders = { ...headers, 'mcp-protocol-version': '2025-11-25' };
+  expect(await statusOf(post(older, olderHeaders))).toBe(400);
   expect(server.errors).toEqual([]);
 });
 
