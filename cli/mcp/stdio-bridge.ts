@@ -46,7 +46,8 @@ const PARSE_ERROR = -32_700;
 /** A session of a 2025 client. */
 type Session = { readonly id: string; readonly version: string };
 /** What an attempt has come to: answered, or why it is tried again. */
-type Attempt = 'answered' | 'lost-session' | { readonly again: string };
+type Attempt = 'answered' | { readonly again: string };
+const LOST_SESSION: Attempt = { again: 'the gateway has lost the session' };
 
 export class StdioBridge {
   readonly #o: BridgeOptions;
@@ -131,7 +132,6 @@ export class StdioBridge {
         (error: unknown): Attempt => ({ again: failureOf(error, this.#o.url).message }),
       );
       if (outcome === 'answered' || signal.aborted) return;
-      if (outcome === 'lost-session') continue;
       if (Date.now() + pauseMs > until) return this.#fail(message, outcome.again);
       this.#o.warn(`${outcome.again}; trying again`);
       await sleep(pauseMs, undefined, { signal }).catch(() => {});
@@ -143,7 +143,7 @@ export class StdioBridge {
   async #tried(message: Message, signal: AbortSignal): Promise<Attempt> {
     const session = this.#session;
     const outcome = await this.#attempt(message, signal);
-    if (outcome !== 'lost-session' || this.#session !== session || !session) return outcome;
+    if (outcome !== LOST_SESSION || this.#session !== session || !session) return outcome;
     this.#renewal ??= this.#renew(session, this.#closed.signal).finally(() => {
       this.#renewal = undefined;
     });
@@ -157,7 +157,7 @@ export class StdioBridge {
     const { status, headers, body } = response;
     if (status === 404 && session) {
       await body?.cancel();
-      return 'lost-session';
+      return LOST_SESSION;
     }
     const begun = headers.get('mcp-session-id') ?? undefined;
     if (headers.get('content-type')?.startsWith('text/event-stream') && body)
