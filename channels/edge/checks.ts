@@ -183,13 +183,17 @@ function checkWorkers(wanted: string, ours: string | undefined, nodes: Localitie
   });
 }
 
+/** Whether a principal with these roles may request an action. @param needed none: any may */
+export const mayRequest = (needed: readonly string[], has: readonly string[]): boolean =>
+  needed.length === 0 || needed.some((role) => has.includes(role));
+
 /** @throws TroupeError FORBIDDEN */
 export const checkRoles = (
   action: string,
   needed: readonly string[],
   has: readonly string[],
 ): void => {
-  if (needed.length === 0 || needed.some((role) => has.includes(role))) return;
+  if (mayRequest(needed, has)) return;
   throw new TroupeError(
     'FORBIDDEN',
     `${action} requires one of the roles ${needed.join(', ')}, and the principal claims none of them`,

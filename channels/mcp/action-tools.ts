@@ -28,7 +28,8 @@ import { callable, envelopeOfCall, functionOf } from '../../protocols/models/fun
 import type { Offers } from '../../protocols/offers.ts';
 import { isFinal, SYNC_ANSWER_MS, type TaskView } from '../../protocols/task.ts';
 import { parseTraceparent } from '../../protocols/trace.ts';
-import type { Edge } from '../edge/edge.ts';
+import { mayRequest } from '../edge/checks.ts';
+import type { Credentials, Edge } from '../edge/edge.ts';
 import type { ClientFeatures, McpCaller, McpTasks, McpTool, ToolAnswer } from './catalog.ts';
 import { failedCall } from './errors.ts';
 import {
@@ -59,7 +60,7 @@ export const actionTools = (
   caller: McpCaller,
 ): readonly McpTool[] =>
   callable(offers.all(caller.tenant))
-    .filter(({ roles }) => roles.length === 0 || roles.some((role) => caller.roles.includes(role)))
+    .filter(({ roles }) => mayRequest(roles, caller.roles))
     .map((spec) => ({
       definition: definitionOf(spec),
       call: (args, context, client) =>
@@ -184,13 +185,7 @@ class ActionCall {
     const view = await this.#edge.task(taskId, credentials);
     if (view.action !== this.#spec.action)
       throw new TroupeError('INVALID_ARGUMENT', `the request state is not of ${this.#spec.action}`);
-    const { waiting } = view;
-    if (!waiting || !waitsForCaller(view)) return view;
-    const response = inputResponse(this.#context.mcpReq.inputResponses, inputKeyOf(waiting));
-    if (response.kind !== 'elicit') return view;
-    if (response.action !== 'accept')
-      return this.#edge.cancel(taskId, credentials, 'the user gave no input');
-    return this.#edge.input(taskId, credentials, inputOf(waiting, response.content ?? {}));
+    return giveInput(this.#edge, credentials, view, this.#context.mcpReq.inputResponses);
   }
 
   /** Waits until the task has ended, waits for its caller, or the time is over. */
@@ -235,12 +230,8 @@ class ActionCall {
   }
 
   async #cancel(taskId: string): Promise<void> {
-    try {
-      await this.#edge.cancel(taskId, this.#caller.credentials, 'the client cancelled its call');
-    } catch (error) {
-      // It has ended otherwise, which the client does not wait for any more.
-      if (errorData(error).code !== 'CONFLICT') throw error;
-    }
+    const { credentials } = this.#caller;
+    await unlessOver(this.#edge.cancel(taskId, credentials, 'the client cancelled its call'));
   }
 }
 
@@ -284,24 +275,43 @@ export const tasksOf = (edge: Edge, caller: () => McpCaller): McpTasks => ({
   async update(taskId, inputResponses) {
     const { credentials } = caller();
     const view = await edge.task(taskId, credentials);
-    const { waiting } = view;
-    if (!waiting || !waitsForCaller(view)) return;
-    const response = inputResponse({ ...inputResponses }, inputKeyOf(waiting));
-    if (response.kind !== 'elicit') return;
-    if (response.action === 'accept')
-      await unlessOver(edge.input(taskId, credentials, inputOf(waiting, response.content ?? {})));
-    else await unlessOver(edge.cancel(taskId, credentials, 'the user gave no input'));
+    await giveInput(edge, credentials, view, inputResponses);
   },
   async cancel(taskId) {
     await unlessOver(edge.cancel(taskId, caller().credentials, 'the client cancelled the task'));
   },
 });
 
-/** A task that has ended meanwhile, or got its input, stays as it is: that is no error. */
-async function unlessOver(change: Promise<unknown>): Promise<void> {
+/**
+ * Gives the user's answer to a task that waits for it; a user who declines cancels the task. Other
+ * answers are ignored. Returns the task as it is then.
+ */
+async function giveInput(
+  edge: Edge,
+  credentials: Credentials,
+  view: TaskView,
+  responses: Readonly<Record<string, unknown>> | undefined,
+): Promise<TaskView> {
+  const { task_id: taskId, waiting } = view;
+  if (!waiting || !waitsForCaller(view)) return view;
+  const response = inputResponse({ ...responses }, inputKeyOf(waiting));
+  if (response.kind !== 'elicit') return view;
+  const changed =
+    response.action === 'accept'
+      ? edge.input(taskId, credentials, inputOf(waiting, response.content ?? {}))
+      : edge.cancel(taskId, credentials, 'the user gave no input');
+  return (await unlessOver(changed)) ?? edge.task(taskId, credentials);
+}
+
+/**
+ * A task that has ended meanwhile, or got its input, stays as it is: that is no error, and returns
+ * undefined.
+ */
+async function unlessOver(change: Promise<TaskView>): Promise<TaskView | undefined> {
   try {
-    await change;
+    return await change;
   } catch (error) {
     if (errorData(error).code !== 'CONFLICT') throw error;
+    return undefined;
   }
 }

@@ -1,12 +1,14 @@
 /**
  * Operations as tools, for operators: the same parameters, results, errors and rights as over HTTP.
- * Names have `_` instead of dots, which some clients refuse: `sessions.list` is `sessions_list`.
+ * Results go to models, so secrets are masked in them. Names have `_` instead of dots, which some
+ * clients refuse: `sessions.list` is `sessions_list`.
  */
 import { type TSchema, Type } from '@sinclair/typebox';
 import type { Tool } from '@modelcontextprotocol/server';
 import { tenantOfOperation } from '../../operations/access.ts';
 import { type CheckedRun, checkedRun } from '../../operations/checked-run.ts';
 import { RESOURCES } from '../../operations/index.ts';
+import { masked } from '../../operations/masked.ts';
 import type { Operation, OperationServices } from '../../operations/operation.ts';
 import { defined } from '../../protocols/defined.ts';
 import { IDEMPOTENCY_KEY } from '../../protocols/mcp.ts';
@@ -84,7 +86,7 @@ export const operationTools = (
         const key = mcpReq._meta?.[IDEMPOTENCY_KEY];
         const idempotencyKey = operation.http.isKeyed && typeof key === 'string' ? key : undefined;
         const context = { ...services, tenant, caller, ...defined({ idempotencyKey }) };
-        const result = await run(context, params);
+        const result = masked(await run(context, params), services.maskSecrets);
         return {
           content: [textOf(result)],
           ...(isObjectSchema(operation.result)
@@ -95,8 +97,8 @@ export const operationTools = (
     }));
 };
 
-/** Runs an operation for a caller, for what is read as a resource. */
-export const runOperation = (
+/** The result of an operation that only reads, with secrets masked, for resources. */
+export const readOperation = async (
   services: OperationServices,
   caller: McpCaller,
   name: string,
@@ -104,5 +106,6 @@ export const runOperation = (
 ): Promise<unknown> => {
   const found = served().find(({ operation }) => operation.name === name)!;
   const tenant = tenantOfOperation(found.operation, caller);
-  return found.run({ ...services, tenant, caller }, params);
+  const result = await found.run({ ...services, tenant, caller }, params);
+  return masked(result, services.maskSecrets);
 };

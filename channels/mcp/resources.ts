@@ -10,7 +10,7 @@ import type { SessionEntry } from '../../protocols/session.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Edge } from '../edge/edge.ts';
 import type { McpCaller, McpPrompt, McpResources } from './catalog.ts';
-import { runOperation } from './operation-tools.ts';
+import { readOperation } from './operation-tools.ts';
 
 /** Sessions of one page of the list. */
 const PAGE = 100;
@@ -100,7 +100,7 @@ async function listSessions(
 }
 
 const sessionsOf = (services: OperationServices, caller: McpCaller, params: object) =>
-  runOperation(services, caller, 'sessions.list', params) as Promise<SessionsListResult>;
+  readOperation(services, caller, 'sessions.list', params) as Promise<SessionsListResult>;
 
 async function read(
   { services, edge, evidence }: ResourceOptions,
@@ -118,7 +118,7 @@ async function read(
   if (!uri.startsWith(NOTE)) return undefined;
   const [agent = '', ...path] = uri.slice(NOTE.length).split('/').map(decoded);
   const params = { agent, path: path.join('/') };
-  const note = (await runOperation(services, caller, 'memory.get', params)) as { text: string };
+  const note = (await readOperation(services, caller, 'memory.get', params)) as { text: string };
   return contents(uri, 'text/markdown', note.text);
 }
 
@@ -133,12 +133,12 @@ async function transcriptOf(
   const last = await services.system.transcripts.last(address(caller.tenant, 'session', key));
   const first = Math.max(1, last - TRANSCRIPT_ENTRIES_MAX + 1);
   for (let from: number | undefined = first; from !== undefined; ) {
-    const page = (await runOperation(services, caller, 'sessions.transcript', { key, from })) as {
+    const page = (await readOperation(services, caller, 'sessions.transcript', { key, from })) as {
       entries: readonly { entry: SessionEntry }[];
       next?: number;
     };
     for (const { entry } of page.entries) {
-      const line = services.maskSecrets(JSON.stringify(entry));
+      const line = JSON.stringify(entry);
       bytes += Buffer.byteLength(line) + 1;
       lines.push(line);
     }
@@ -201,7 +201,7 @@ export const completionOf =
   async ({ argument: { name, value } }: CompleteRequestParams): Promise<readonly string[]> => {
     if (!caller().isOperator) return [];
     if (name === 'agent') {
-      const { agents } = (await runOperation(services, caller(), 'agents.list', {})) as {
+      const { agents } = (await readOperation(services, caller(), 'agents.list', {})) as {
         agents: readonly { id: string }[];
       };
       return agents.map(({ id }) => id).filter((id) => id.startsWith(value));

@@ -7,9 +7,8 @@
  */
 import { errorData, ERRORS, TroupeError } from '../../protocols/errors.ts';
 import type { Credentials, Identity } from '../edge/edge.ts';
-import { OPERATOR } from '../edge/identity/tokens.ts';
-import type { GatewayAuth } from '../gateway/auth/access.ts';
-import { originAllowed } from '../gateway/auth/access.ts';
+import { isOperator } from '../edge/identity/operator.ts';
+import { type GatewayAuth, originAllowed } from '../gateway/auth/access.ts';
 import { credentialsOf } from '../http/envelopes.ts';
 import {
   errorHeaders,
@@ -88,11 +87,15 @@ async function callerOf(
 ): Promise<McpCaller> {
   const credentials: Credentials = credentialsOf(incoming);
   const caller = await identity.authenticate(credentials);
-  const isOperator = caller.roles.includes(OPERATOR) && caller.profile === 'A2A-Basic';
   const { remoteAddress } = incoming.request.socket;
-  const isHome = isOperator && caller.tenant === home;
-  const { signal: disconnected } = incoming;
-  return { ...caller, credentials, isOperator, isHome, remoteAddress, disconnected };
+  return {
+    ...caller,
+    credentials,
+    isOperator: isOperator(caller),
+    isHome: isOperator(caller) && caller.tenant === home,
+    remoteAddress,
+    disconnected: incoming.signal,
+  };
 }
 
 /** @throws TroupeError FORBIDDEN for a page of another host */

@@ -14,13 +14,17 @@ import { OPERATOR } from './tokens.ts';
 /** Returns the caller. @throws TroupeError UNAUTHORIZED; FORBIDDEN when it is not an operator */
 export type Operator = (request: Pick<RouteRequest, 'request'>) => Promise<Caller>;
 
+/** Whether the caller is an operator of its tenant. One that must sign its envelopes is none. */
+export const isOperator = ({ roles, profile }: Pick<Caller, 'roles' | 'profile'>): boolean =>
+  roles.includes(OPERATOR) && profile === 'A2A-Basic';
+
 /** @param home the installation's own tenant, whose operators administer all tenants */
 export const operatorOf =
   (identity: Identity, home: string): Operator =>
   async ({ request }) => {
     const authorization = header(request, 'authorization');
     const caller = await identity.authenticate({ authorization, transport: 'http' });
-    if (!caller.roles.includes(OPERATOR) || caller.profile !== 'A2A-Basic')
+    if (!isOperator(caller))
       throw new TroupeError('FORBIDDEN', `this request requires the role ${OPERATOR}`);
     if (caller.tenant !== home && tenantsIn(request).some((named) => named !== caller.tenant))
       throw new TroupeError(

@@ -9,6 +9,7 @@ import { WebSocket, type ClientOptions } from 'ws';
 import { createModelCatalog } from '../../../agent/models/catalog.ts';
 import { type Gateway, type GatewayOptions, startGateway } from '../../../channels/index.ts';
 import { systemClock } from '../../../runtime/clock/clock.ts';
+import type { OperationServices } from '../../../operations/operation.ts';
 import { createMetrics } from '../../../runtime/index.ts';
 import type { System } from '../../../runtime/system.ts';
 import { payloadComplaint, publishedComplaint } from '../../protocols/gateway/published.ts';
@@ -47,6 +48,23 @@ export const NO_NOTES = {
 /** The system of a test has no bucket of files. */
 export const NO_FILES = () => Promise.reject(new Error('there are no files'));
 
+/** What operations use, of a system. @param options replace the defaults of the test */
+export const testServices = (
+  options: Pick<OperationServices, 'system'> & Partial<OperationServices>,
+): OperationServices => ({
+  metrics: createMetrics(),
+  now: Date.now,
+  models: () => MODELS,
+  agents: () => AGENTS,
+  hooks: () => [],
+  plugins: NO_PLUGINS,
+  notes: NO_NOTES,
+  sign: NO_FILES,
+  payloadText: (tenant, payload) => readPayload(undefined, tenant, payload),
+  maskSecrets: (text) => text,
+  ...options,
+});
+
 export const gatewayOn = (
   system: System,
   options: Partial<GatewayOptions> = {},
@@ -58,19 +76,7 @@ export const gatewayOn = (
     auth: { mode: 'token', token: TOKEN },
     tenant: 'default',
     ...AGENTS,
-    operations: {
-      system,
-      metrics: createMetrics(),
-      now: Date.now,
-      models: () => MODELS,
-      agents: () => AGENTS,
-      hooks: () => [],
-      plugins: NO_PLUGINS,
-      notes: NO_NOTES,
-      sign: NO_FILES,
-      payloadText: (tenant, payload) => readPayload(undefined, tenant, payload),
-      maskSecrets: (text) => text,
-    },
+    operations: testServices({ system }),
     models: MODELS,
     version: '0.1.0',
     log: silentLog,

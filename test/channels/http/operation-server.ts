@@ -1,5 +1,4 @@
 /** Operations of a real system behind real HTTP, for tests of requests and commands. */
-import { readPayload } from '../../../channels/gateway/devices/node-payloads.ts';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
@@ -9,12 +8,9 @@ import {
   type OperationRouteOptions,
 } from '../../../channels/http/operation-routes.ts';
 import { header, type Route, type RouteRequest } from '../../../channels/http/route.ts';
-import { NO_PLUGINS } from '../../../installation/installation-plugins.ts';
 import { RESOURCES } from '../../../operations/index.ts';
-import type { OperationServices } from '../../../operations/operation.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
-import { createMetrics } from '../../../runtime/index.ts';
-import { AGENTS, MODELS, NO_FILES, NO_NOTES } from '../gateway/client.ts';
+import { testServices } from '../gateway/client.ts';
 
 export const SECRET = 'the-operators-own';
 
@@ -40,29 +36,13 @@ export const operatorWithSecret =
     );
   };
 
-/** What operations use, of a system. @param options replace the defaults of the test */
-export const testServices = (
-  options: Pick<OperationServices, 'system'> & Partial<OperationServices>,
-): OperationServices => ({
-  metrics: createMetrics(),
-  now: Date.now,
-  models: () => MODELS,
-  agents: () => AGENTS,
-  hooks: () => [],
-  plugins: NO_PLUGINS,
-  notes: NO_NOTES,
-  sign: NO_FILES,
-  payloadText: (tenant, payload) => readPayload(undefined, tenant, payload),
-  maskSecrets: (text) => text.replaceAll(SECRET, '***'),
-  ...options,
-});
-
 /** Every operation of a system. @param options replace the defaults of the test */
 export const testOperations = (
   options: Pick<OperationRouteOptions, 'system'> & Partial<OperationRouteOptions>,
 ): readonly Route[] =>
   operationRoutes(RESOURCES, {
-    ...testServices(options),
+    ...testServices({ system: options.system }),
+    maskSecrets: (text) => text.replaceAll(SECRET, '***'),
     operator: operatorWithSecret(),
     installation: operatorWithSecret(),
     ...options,

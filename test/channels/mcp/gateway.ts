@@ -7,7 +7,8 @@ import { gatewayCatalog } from '../../../channels/mcp/gateway-catalog.ts';
 import { mcpRoutes } from '../../../channels/mcp/route.ts';
 import { systemClock } from '../../../runtime/index.ts';
 import { namedCallers, openRealTasks, type RealTasks } from '../edge/real-tasks.ts';
-import { serveRoutes, testServices } from '../http/operation-server.ts';
+import { testServices } from '../gateway/client.ts';
+import { SECRET, serveRoutes } from '../http/operation-server.ts';
 
 export type McpGateway = Pick<RealTasks, 'gate' | 'system'> & {
   readonly url: string;
@@ -71,7 +72,10 @@ export async function serveMcp(which: OperationTools = 'read'): Promise<McpGatew
           edge,
           offers,
           which,
-          services: testServices({ system }),
+          services: testServices({
+            system,
+            maskSecrets: (text) => text.replaceAll(SECRET, '***'),
+          }),
           audit: ({ sub }, what) => void audited.push(`${sub} ${what}`),
           evidence: {
             index: system.index,

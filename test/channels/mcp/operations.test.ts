@@ -58,6 +58,9 @@ test('an operator reads sessions as resources and in a prompt, with secrets mask
   const { contents } = (await gateway.rpc('resources/read', { uri }, as)).result;
   expect(contents[0].text).toContain('chào bạn');
   expect(contents[0].text).toContain('token ***');
+  const page = { name: 'sessions_transcript', arguments: { key: KEY } };
+  const { content } = (await gateway.rpc('tools/call', page, as)).result;
+  expect(content[0].text).toContain('token ***');
   const prompt = { name: 'continue_session', arguments: { key: KEY } };
   const { messages } = (await gateway.rpc('prompts/get', prompt, as)).result;
   expect(messages[1].content.resource).toMatchObject({ uri, text: contents[0].text });
