@@ -45,6 +45,7 @@ import { createOffers } from '../actors/task/tenant-offers.ts';
 import { localAgents, AgentRegistration } from '../actors/registry/agent-registration.ts';
 import type { TaskParts } from './task-parts.ts';
 import packageJson from '../package.json' with { type: 'json' };
+import { openAgent2Agent } from './agent2agent.ts';
 
 export type A2a = {
   readonly edge: Edge;
@@ -66,9 +67,8 @@ type Parts = {
 /** @param transports by which this process receives envelopes */
 export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   const { config, system, processServices, tasks } = parts;
-  const { locality, localities, outstanding, quota } = config.a2a;
-  const { artifactsLocality } = tasks.services;
-  const { log, metrics } = processServices;
+  const { quota } = config.a2a;
+  const { log } = processServices;
   const identity = configuredIdentity(config, system, (what) => log.warn(what));
   const registration = createAgentRegistration(parts);
   const offers = createOffers({
@@ -79,33 +79,14 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   });
   const taken = new TokenQuota(quota, system, systemClock);
   const reads = new TokenQuota(readLimits(quota), system, systemClock);
-  const served = createEdge({
-    system,
-    offers,
-    identity,
-    quota: taken,
-    reads,
-    clock: systemClock,
-    ...defined({ locality, artifactsLocality }),
-    localities,
-    outstanding,
-    tasksMax: quota.tasksMax,
-    open: (envelope) => tasks.sealer.open(envelope),
-    artifacts: tasks.services.artifacts,
-    fits: async (schema, value) => {
-      const { compileSchema } = await import('../runtime/json-schema/compile-schema.ts');
-      return compileSchema(schema)(value);
-    },
-    log,
-    onRequest: observed(metrics, systemClock),
-  });
-  const edge = withOpenedResults(served, (view) => tasks.sealer.openResult(view));
+  const edge = openEdge({ ...parts, identity, offers, quota: taken, reads });
   const audit = new AuditedOperators({ system, clock: systemClock, log });
   const operator = audit.audited(operatorOf(identity, DEFAULT_TENANT));
   const installation = audit.audited(installationOperatorOf(identity, DEFAULT_TENANT));
   const writer = { authenticate: metered(identity, taken) };
   const reader = { authenticate: metered(identity, reads) };
-  const all = { ...parts, transports, edge, identity, offers, operator, installation };
+  const streams = new EventStreams();
+  const all = { ...parts, transports, edge, identity, offers, operator, installation, streams };
   const mcp = openMcp({ ...parts, edge, identity, offers, audit });
   const routes = [...routesOf({ ...all, writer, reader }), ...mcp.routes];
   const close = async () => {
@@ -122,6 +103,45 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   };
   const inspect = openInspection({ system, chartOf, maskSecrets, operator });
   return { edge, identity, offers, routes, inspect, close };
+}
+
+type EdgeParts = Parts &
+  Pick<A2a, 'identity' | 'offers'> & { readonly quota: TokenQuota; readonly reads: TokenQuota };
+
+function openEdge({
+  config,
+  system,
+  processServices,
+  tasks,
+  identity,
+  offers,
+  quota,
+  reads,
+}: EdgeParts): Edge {
+  const { locality, localities, outstanding } = config.a2a;
+  const { artifactsLocality } = tasks.services;
+  const { log, metrics } = processServices;
+  const served = createEdge({
+    system,
+    offers,
+    identity,
+    quota,
+    reads,
+    clock: systemClock,
+    ...defined({ locality, artifactsLocality }),
+    localities,
+    outstanding,
+    tasksMax: config.a2a.quota.tasksMax,
+    open: (envelope) => tasks.sealer.open(envelope),
+    artifacts: tasks.services.artifacts,
+    fits: async (schema, value) => {
+      const { compileSchema } = await import('../runtime/json-schema/compile-schema.ts');
+      return compileSchema(schema)(value);
+    },
+    log,
+    onRequest: observed(metrics, systemClock),
+  });
+  return withOpenedResults(served, (view) => tasks.sealer.openResult(view));
 }
 
 /** `/mcp`: actions, operations, sessions and tasks for MCP clients. */
@@ -183,6 +203,7 @@ type Served = Parts & {
   readonly operator: Operator;
   /** operators of the whole installation only */
   readonly installation: Operator;
+  readonly streams: EventStreams;
 };
 
 /** Tasks, announcements and turns of actors: their event streams are counted together. */
@@ -193,11 +214,11 @@ function streamingRoutes({
   system,
   operator,
   processServices,
+  streams,
 }: Pick<
   Served,
-  'edge' | 'identity' | 'reader' | 'system' | 'operator' | 'processServices'
+  'edge' | 'identity' | 'reader' | 'system' | 'operator' | 'processServices' | 'streams'
 >): readonly Route[] {
-  const streams = new EventStreams();
   return [
     ...taskRoutes({ edge, identity, streams }),
     ...announcementRoutes({ system, identity: reader, streams, clock: systemClock }),
@@ -234,6 +255,7 @@ const routesOf = (served: Served): readonly Route[] => {
       env: config.nats.env,
       publicUrl: tasks.publicUrl,
     }),
+    ...openAgent2Agent(served),
     ...operatorRoutes(served),
   ];
 };
@@ -257,7 +279,7 @@ const operatorRoutes = ({
     ...metricsRoutes({ metrics, operator: installation }),
     ...jwksRoutes(async () => [
       tasks.sealer.publicJwk,
-      tasks.signer.publicJwk,
+      ...tasks.signer.publicJwks,
       ...(await localIssuerKeys(config.home)),
     ]),
   ];

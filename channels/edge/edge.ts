@@ -6,7 +6,7 @@
  * check the idempotency key once more, and the sequence number.
  */
 import type { ErrorData } from '../../protocols/errors.ts';
-import type { TaskEvent, TaskView } from '../../protocols/task.ts';
+import type { TaskEvent, TaskView, Waiting } from '../../protocols/task.ts';
 import type { Transport } from '../../protocols/action.ts';
 
 /** Metadata of an envelope: HTTP headers or NATS headers, by lower-case name. */
@@ -59,6 +59,8 @@ export type EdgeAnswer =
 /** The end of a wait for a task. */
 export type Until = {
   readonly signal: AbortSignal;
+  /** whether a wait of the task does not end this one; default: each does */
+  readonly ignores?: (waiting: Waiting) => boolean;
   /** called with the task at each event before the end */
   readonly onChange?: (view: TaskView) => void;
 };

@@ -105,7 +105,7 @@ export class TaskWatch {
    * The task when it has ended or waits for something, or as it is when `signal` aborts. That a
    * task waits is no event, so its row is read: soon at first, then once a second.
    */
-  async settled(view: TaskView, { signal, onChange }: Until): Promise<TaskView> {
+  async settled(view: TaskView, { signal, ignores, onChange }: Until): Promise<TaskView> {
     const { tenant_id: tenant, task_id: taskId } = view;
     let last = view;
     const latest = new LatestView(this.#o.clock, signal);
@@ -113,7 +113,8 @@ export class TaskWatch {
     try {
       for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(2 * pollMs, POLL_MS)) {
         if (!isFinal(last.state)) last = this.row(tenant, taskId)?.view ?? last;
-        if (isFinal(last.state) || last.waiting || signal.aborted) return this.withResult(last);
+        const waits = last.waiting !== undefined && ignores?.(last.waiting) !== true;
+        if (isFinal(last.state) || waits || signal.aborted) return this.withResult(last);
         const next = await latest.next(pollMs);
         if (next === 'ended') return this.withResult(this.row(tenant, taskId)?.view ?? last);
         if (next === undefined) continue;

@@ -26,8 +26,9 @@ const STREAM_HEADERS = {
 
 export type SentEvent = {
   /** a client that reconnects sends the last one as `Last-Event-ID`; absent: nothing to resume */
-  readonly id?: number;
-  readonly event: string;
+  readonly id?: number | undefined;
+  /** absent: a message */
+  readonly event?: string;
   readonly data: object;
 };
 
@@ -110,7 +111,8 @@ const write = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const number = id === undefined ? '' : `id: ${id}\n`;
-  const text = `${number}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+  const name = event === undefined ? '' : `event: ${event}\n`;
+  const text = `${number}${name}data: ${JSON.stringify(data)}\n\n`;
   if (response.write(text) || signal.aborted) return;
   await once(response, 'drain', { signal }).catch(() => {});
 };

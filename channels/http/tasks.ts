@@ -89,7 +89,8 @@ const eventsOf = ({ edge, identity, streams }: TaskRoutesOptions): Route => ({
   },
 });
 
-const lastEventId = (text: string | undefined): number => {
+/** @throws TroupeError INVALID_ARGUMENT */
+export const lastEventId = (text: string | undefined): number => {
   if (text === undefined || text === '') return 0;
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw new TroupeError(

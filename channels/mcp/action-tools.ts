@@ -12,7 +12,7 @@
  * - A call may be repeated with the same `_meta['troupe/idempotency-key']`: it is executed once. A
  *   client of 2026 without a key cancels the call when it disconnects, as the protocol has it.
  */
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import {
   inputRequired,
   inputResponse,
@@ -27,9 +27,9 @@ import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { callable, envelopeOfCall, functionOf } from '../../protocols/models/function-call.ts';
 import type { Offers } from '../../protocols/offers.ts';
 import { isFinal, SYNC_ANSWER_MS, type TaskView } from '../../protocols/task.ts';
-import { parseTraceparent } from '../../protocols/trace.ts';
 import { mayRequest } from '../edge/checks.ts';
 import type { Credentials, Edge } from '../edge/edge.ts';
+import { submitCall } from '../edge/submit-call.ts';
 import type { ClientFeatures, McpCaller, McpTasks, McpTool, ToolAnswer } from './catalog.ts';
 import { failedCall } from './errors.ts';
 import {
@@ -45,9 +45,6 @@ import {
 const WAIT_MS = 50_000;
 const WAIT_WITH_PROGRESS_MS = 600_000;
 const PROGRESS_MS = 10_000;
-const TTL_SEC = 300;
-/** How often a call for one subject tries to get a number above that of concurrent calls. */
-const SEQ_ATTEMPTS_MAX = 5;
 
 export type ActionToolOptions = {
   readonly edge: Edge;
@@ -141,42 +138,19 @@ class ActionCall {
   }
 
   /** @throws TroupeError the refusal */
-  async #submit(args: Readonly<Record<string, unknown>>): Promise<TaskView> {
-    const { tenant, sub, roles, credentials } = this.#caller;
-    const { _meta: meta } = this.#context.mcpReq;
+  #submit(args: Readonly<Record<string, unknown>>): Promise<TaskView> {
     const key = this.#key ?? randomUUID();
-    const name = functionOf(this.#spec).function.name;
+    const { name } = functionOf(this.#spec).function;
     const call = { id: key, function: { name, arguments: JSON.stringify(args) } };
-    const trace = traceOf(meta);
-    for (let attempt = 1, seq = Date.now(); ; attempt++) {
-      const head = {
-        request_id: randomUUID(),
-        correlation_id: randomUUID(),
-        causation_id: null,
-        trace_id: parseTraceparent(trace.traceparent)?.traceId ?? randomBytes(16).toString('hex'),
-        tenant_id: tenant,
-        principal: { sub, roles: [...roles] },
-        timestamp: new Date().toISOString(),
-        ttl_sec: TTL_SEC,
-        idempotency_key: key,
-        seq,
-        // Calls are independent of each other: each is a subject of its own, unless it names one.
-        context_id: contextOf(key),
-      };
-      const envelope = envelopeOfCall(call, head, [this.#spec]);
-      const answer = await this.#edge.submit({
-        ...credentials,
-        transport: 'http',
-        bytes: new TextEncoder().encode(JSON.stringify(envelope)),
-        waitMs: 0,
-        ...trace,
-      });
-      if (answer.kind === 'task') return answer.view;
-      const last = Number(answer.error.details?.['last_seq']);
-      if (!Number.isSafeInteger(last) || attempt === SEQ_ATTEMPTS_MAX)
-        throw TroupeError.from(answer.error);
-      seq = Math.max(last + 1, Date.now());
-    }
+    return submitCall(this.#edge, {
+      caller: this.#caller,
+      credentials: this.#caller.credentials,
+      key,
+      // Calls are independent of each other: each is a subject of its own, unless it names one.
+      contextId: contextOf(key),
+      trace: traceOf(this.#context.mcpReq._meta),
+      envelope: (head) => envelopeOfCall(call, head, [this.#spec]),
+    });
   }
 
   /** Gives the input of the client to its task. A task that waits no more continues as it is. */

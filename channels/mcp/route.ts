@@ -1,41 +1,33 @@
 /**
  * `/mcp`: the Model Context Protocol over streamable HTTP. A request is refused before its body is
  * read, unless its page and its caller are admitted.
- *
- * The gateway is an OAuth resource server: `/.well-known/oauth-protected-resource/mcp` (RFC 9728)
- * names the issuers whose tokens it accepts, and `aud` of a token names this gateway (RFC 8707).
  */
-import { errorData, ERRORS, TroupeError } from '../../protocols/errors.ts';
+import { errorData, ERRORS } from '../../protocols/errors.ts';
 import type { Credentials, Identity } from '../edge/edge.ts';
 import { isOperator } from '../edge/identity/operator.ts';
-import { type GatewayAuth, originAllowed } from '../gateway/auth/access.ts';
+import type { GatewayAuth } from '../gateway/auth/access.ts';
 import { credentialsOf } from '../http/envelopes.ts';
 import {
-  errorHeaders,
-  header,
-  refusalOf,
-  type Route,
-  type RouteRequest,
-  sendJson,
-} from '../http/route.ts';
+  assertOrigin,
+  challengeOf,
+  metadataRoute,
+  type ProtectedResource,
+} from '../http/protected-resource.ts';
+import { errorHeaders, refusalOf, type Route, type RouteRequest, sendJson } from '../http/route.ts';
 import type { McpCaller } from './catalog.ts';
 import type { CatalogOf, EndpointOptions, McpEndpoint } from './endpoint.ts';
 
 export const MCP_PATH = '/mcp';
-const METADATA_PATH = `/.well-known/oauth-protected-resource${MCP_PATH}`;
 
-export type McpRouteOptions = Omit<EndpointOptions, 'catalogOf'> & {
-  /** called with the first request */
-  readonly loadCatalog: () => Promise<CatalogOf>;
-  readonly identity: Pick<Identity, 'authenticate'>;
-  /** the installation's own tenant, whose operators administer all tenants */
-  readonly home: string;
-  readonly authMode: GatewayAuth['mode'];
-  /** base URL of this gateway for other programs */
-  readonly publicUrl: () => string;
-  /** URLs of the configured issuers of tokens */
-  readonly issuers: readonly string[];
-};
+export type McpRouteOptions = Omit<EndpointOptions, 'catalogOf'> &
+  Omit<ProtectedResource, 'path'> & {
+    /** called with the first request */
+    readonly loadCatalog: () => Promise<CatalogOf>;
+    readonly identity: Pick<Identity, 'authenticate'>;
+    /** the installation's own tenant, whose operators administer all tenants */
+    readonly home: string;
+    readonly authMode: GatewayAuth['mode'];
+  };
 
 export type McpRoutes = {
   readonly routes: readonly Route[];
@@ -44,6 +36,7 @@ export type McpRoutes = {
 };
 
 export function mcpRoutes(options: McpRouteOptions): McpRoutes {
+  const resource = { ...options, path: MCP_PATH };
   let endpoint: Promise<McpEndpoint> | undefined;
   const open = async (): Promise<McpEndpoint> => {
     const [{ McpEndpoint }, catalogOf] = await Promise.all([
@@ -60,10 +53,9 @@ export function mcpRoutes(options: McpRouteOptions): McpRoutes {
     } catch (error) {
       const data = errorData(error);
       if (data.code !== 'UNAUTHORIZED') throw error;
-      const metadata = `${options.publicUrl()}${METADATA_PATH}`;
       return sendJson(incoming.response, ERRORS.UNAUTHORIZED.http, refusalOf(data), {
         ...errorHeaders(data),
-        'www-authenticate': `Bearer realm="troupe", resource_metadata="${metadata}"`,
+        'www-authenticate': challengeOf(resource),
       });
     }
     await (await (endpoint ??= open())).serve(incoming, caller);
@@ -71,11 +63,7 @@ export function mcpRoutes(options: McpRouteOptions): McpRoutes {
   return {
     routes: [
       ...(['POST', 'GET', 'DELETE'] as const).map((method) => ({ method, path: MCP_PATH, handle })),
-      {
-        method: 'GET',
-        path: METADATA_PATH,
-        handle: ({ response }) => sendJson(response, 200, metadataOf(options)),
-      },
+      metadataRoute(resource),
     ],
     close: async () => (await endpoint)?.close(),
   };
@@ -97,19 +85,3 @@ async function callerOf(
     disconnected: incoming.signal,
   };
 }
-
-/** @throws TroupeError FORBIDDEN for a page of another host */
-function assertOrigin({ request }: RouteRequest, mode: GatewayAuth['mode']): void {
-  const [origin, host] = [header(request, 'origin'), header(request, 'host')];
-  const remoteAddress = request.socket.remoteAddress ?? '';
-  if (originAllowed({ origin, host, remoteAddress, mode })) return;
-  throw new TroupeError('FORBIDDEN', 'pages of other hosts have no access');
-}
-
-/** RFC 9728. */
-const metadataOf = ({ publicUrl, issuers }: McpRouteOptions) => ({
-  resource: `${publicUrl()}${MCP_PATH}`,
-  authorization_servers: issuers,
-  bearer_methods_supported: ['header'],
-  resource_name: 'troupe',
-});

@@ -11,7 +11,7 @@ import {
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { TroupeError } from '../../protocols/errors.ts';
+import { ERRORS, TroupeError } from '../../protocols/errors.ts';
 import {
   type Catalog,
   type ClientFeatures,
@@ -204,11 +204,6 @@ async function protocolErrors<T>(result: Promise<T>): Promise<T> {
   } catch (error) {
     if (!(error instanceof TroupeError)) throw error;
     const { code, message, details } = error.toData();
-    const isOurs = code === 'INTERNAL' || code === 'UNAVAILABLE' || code === 'DEADLINE_EXCEEDED';
-    throw new ProtocolError(
-      isOurs ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams,
-      message,
-      { code, ...details },
-    );
+    throw new ProtocolError(ERRORS[code].mcp, message, { code, ...details });
   }
 }

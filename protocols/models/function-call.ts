@@ -96,8 +96,8 @@ export const functionOf = (spec: ActionSpec): FunctionDefinition => ({
   },
 });
 
-/** The newest schema version; the arguments use it. */
-const newestSchema = ({ schemas }: ActionSpec): string =>
+/** The newest schema version; the arguments of a call use it. */
+export const newestSchema = ({ schemas }: ActionSpec): string =>
   Object.keys(schemas).toSorted(byVersion).at(-1) ?? '1.0';
 
 const byVersion = (a: string, b: string): number => {

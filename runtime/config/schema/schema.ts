@@ -9,6 +9,7 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import { DM_SCOPES } from '../../../protocols/session-key.ts';
 import { type Loaded, inputForm, labelsOf, oneOf, record, section } from './fields.ts';
 import { a2aSection } from './a2a.ts';
+import { agent2agentSection } from './agent2agent.ts';
 import { agentsSection } from './agents.ts';
 import { channelsSection } from './channels.ts';
 import { clusterSection, natsSection } from './cluster.ts';
@@ -201,6 +202,7 @@ export const loadedSchema = section('configuration of troupe', {
   cluster: clusterSection,
   a2a: a2aSection,
   mcp: mcpSection,
+  agent2agent: agent2agentSection,
   tenants: tenantsSection,
   log,
 });

@@ -1,0 +1,279 @@
+/**
+ * The operations of the Agent2Agent protocol on durable tasks, for one authenticated caller and one
+ * agent: the twelve methods that the handlers of the SDK and `rest.ts` call.
+ *
+ * Boundary: every change passes the Edge, with its checks, roles and quotas. The task is durable
+ * before a message is answered, and continues when the client disconnects or a gateway ends.
+ *
+ * Invariants: a repeated messageId of one caller and context finds the same task; a caller reaches
+ * only tasks that the Edge lets it read; outward, a task ends once.
+ */
+import { createHash } from 'node:crypto';
+import type {
+  AgentCard,
+  CancelTaskRequest,
+  GetExtendedAgentCardRequest,
+  GetTaskRequest,
+  ListTasksRequest,
+  ListTasksResponse,
+  Message,
+  SendMessageRequest,
+  StreamResponse,
+  SubscribeToTaskRequest,
+  Task,
+} from '@a2a-js/sdk';
+import {
+  TaskNotCancelableError,
+  TaskNotFoundError,
+  UnsupportedOperationError,
+} from '@a2a-js/sdk/errors';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { isFinal, type TaskView } from '../../protocols/task.ts';
+import type { Caller, Credentials, Edge, EdgeRequest } from '../edge/edge.ts';
+import { submitCall } from '../edge/submit-call.ts';
+import type { ServedAgent } from './agents.ts';
+import type { TaskLists } from './list-tasks.ts';
+import { callOf, checkedMessage, inputOf } from './message.ts';
+import {
+  isOperators,
+  snapshotOf,
+  statusUpdate,
+  taskOf,
+  updatesOf,
+  waitsForCaller,
+} from './task-view.ts';
+
+/** How long a blocking send waits; then it returns the task as it is. */
+const WAIT_MS = 600_000;
+
+/** An authenticated client. */
+export type A2aCaller = Caller & {
+  /** with which its requests are made again, as to the Edge */
+  readonly credentials: Credentials;
+  readonly trace: Pick<EdgeRequest, 'traceparent' | 'tracestate'>;
+  /** aborted when the client has closed the connection of this request */
+  readonly disconnected: AbortSignal;
+};
+
+export type AgentTasksOptions = {
+  readonly edge: Edge;
+  readonly lists: TaskLists;
+  readonly caller: A2aCaller;
+  /** counts a list against the quota of reads. @throws TroupeError RATE_LIMIT_EXCEEDED */
+  readonly countRead: () => Promise<unknown>;
+  readonly agent: ServedAgent;
+  readonly extendedCard: () => Promise<AgentCard>;
+  /** number of the last event that the client has received, if it reconnects */
+  readonly lastEventId?: number | undefined;
+};
+
+export class AgentTasks {
+  readonly #o: AgentTasksOptions;
+  /** number of the event that the stream yielded last; undefined: it has none */
+  eventId: number | undefined;
+
+  constructor(options: AgentTasksOptions) {
+    this.#o = options;
+  }
+
+  async sendMessage(request: SendMessageRequest): Promise<Task> {
+    assertHistoryLength(request.configuration?.historyLength);
+    const view = await this.#accept(request);
+    if (request.configuration?.returnImmediately === true) return taskOf(view);
+    return taskOf(await this.#settled(view));
+  }
+
+  async *sendMessageStream(
+    request: SendMessageRequest,
+  ): AsyncGenerator<StreamResponse, void, undefined> {
+    assertHistoryLength(request.configuration?.historyLength);
+    yield* this.#follow(await this.#accept(request));
+  }
+
+  async getTask({ tenant, id, historyLength }: GetTaskRequest): Promise<Task> {
+    assertHistoryLength(historyLength);
+    return taskOf(await this.#task(tenant, id));
+  }
+
+  async listTasks(request: ListTasksRequest): Promise<ListTasksResponse> {
+    const { lists, caller, countRead, agent } = this.#o;
+    this.#assertTenant(request.tenant);
+    assertHistoryLength(request.historyLength);
+    await countRead();
+    const names = new Set(
+      [...agent.actions, ...(agent.chat ? [agent.chat] : [])].map(({ action }) => action),
+    );
+    return lists.list(
+      caller.tenant,
+      request,
+      ({ principal, action }) => principal === caller.sub && names.has(action),
+    );
+  }
+
+  async cancelTask({ tenant, id }: CancelTaskRequest): Promise<Task> {
+    const { edge, caller } = this.#o;
+    const view = await this.#task(tenant, id);
+    if (isFinal(view.state)) throw notCancelable(view);
+    try {
+      return taskOf(await edge.cancel(id, caller.credentials, 'an A2A client cancelled the task'));
+    } catch (error) {
+      throw errorData(error).code === 'CONFLICT' ? notCancelable(view) : error;
+    }
+  }
+
+  async *resubscribe({
+    tenant,
+    id,
+  }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse, void, undefined> {
+    const view = await this.#task(tenant, id);
+    if (isFinal(view.state) && this.#o.lastEventId === undefined)
+      throw new UnsupportedOperationError(`the task has ended: read it with GetTask`);
+    yield* this.#follow(view);
+  }
+
+  getAuthenticatedExtendedAgentCard({ tenant }: GetExtendedAgentCardRequest): Promise<AgentCard> {
+    this.#assertTenant(tenant);
+    return this.#o.extendedCard();
+  }
+
+  /** The task that the message creates, finds again, or gives input to. */
+  async #accept({ tenant, message: given }: SendMessageRequest): Promise<TaskView> {
+    this.#assertTenant(tenant);
+    const message = checkedMessage(given);
+    return message.taskId === '' ? this.#begin(message) : this.#continue(message);
+  }
+
+  #begin(message: Message): Promise<TaskView> {
+    const { edge, agent, caller } = this.#o;
+    const { spec, payload } = callOf(message, agent);
+    return submitCall(edge, {
+      caller,
+      credentials: caller.credentials,
+      key: message.messageId,
+      contextId: message.contextId === '' ? contextOf(caller, message) : message.contextId,
+      trace: caller.trace,
+      envelope: (head) => ({
+        ...head,
+        version: '1.0',
+        action: spec.action,
+        action_version: spec.action_version,
+        payload,
+      }),
+    });
+  }
+
+  /** Gives input, once per messageId. */
+  async #continue(message: Message): Promise<TaskView> {
+    const { edge, caller } = this.#o;
+    const view = await this.#task('', message.taskId);
+    if (message.contextId !== '' && message.contextId !== view.context_id)
+      throw new TroupeError('INVALID_ARGUMENT', 'message.contextId is not that of the task');
+    const input = inputOf(message, view.waiting);
+    try {
+      return await submitCall(edge, {
+        caller,
+        credentials: caller.credentials,
+        key: message.messageId,
+        contextId: view.context_id ?? view.task_id,
+        trace: caller.trace,
+        envelope: (head) => ({
+          ...head,
+          version: '1.0',
+          action: 'task.provide_input',
+          action_version: '1.0.0',
+          payload: { schema_version: '1.0', task_id: view.task_id, input },
+        }),
+      });
+    } catch (error) {
+      if (errorData(error).code !== 'CONFLICT') throw error;
+      throw new UnsupportedOperationError(
+        isFinal(view.state)
+          ? 'the task has ended: send a message without taskId in the same context'
+          : 'the task waits for no input: send a message without taskId, or wait',
+      );
+    }
+  }
+
+  /** @throws TaskNotFoundError, also for a task that the caller may not read */
+  async #task(tenant: string, id: string): Promise<TaskView> {
+    this.#assertTenant(tenant);
+    if (id === '') throw new TroupeError('INVALID_ARGUMENT', 'the id of the task is required');
+    try {
+      return await this.#o.edge.task(id, this.#o.caller.credentials);
+    } catch (error) {
+      if (errorData(error).code === 'NOT_FOUND') throw new TaskNotFoundError();
+      throw error;
+    }
+  }
+
+  /** A request may name its tenant, which is that of the token. */
+  #assertTenant(tenant: string): void {
+    if (tenant !== '' && tenant !== this.#o.caller.tenant) throw new TaskNotFoundError();
+  }
+
+  /** The task when it has ended or waits for its caller, or after WAIT_MS. */
+  #settled(view: TaskView, signals: readonly AbortSignal[] = []): Promise<TaskView> {
+    const { edge, caller } = this.#o;
+    if (isFinal(view.state)) return Promise.resolve(view);
+    const limits = [AbortSignal.timeout(WAIT_MS), caller.disconnected];
+    const signal = AbortSignal.any(signals.length > 0 ? [...signals] : limits);
+    return edge.settled(view.task_id, caller.credentials, { signal, ignores: isOperators });
+  }
+
+  /**
+   * The task, and what follows until it ends or waits for its caller. A client that reconnects also
+   * gets the events that it missed, which the snapshot already contains.
+   */
+  async *#follow(view: TaskView): AsyncGenerator<StreamResponse, void, undefined> {
+    const { edge, caller, lastEventId } = this.#o;
+    const after = Math.min(lastEventId ?? view.events.length, view.events.length);
+    yield this.#numbered(after, snapshotOf(view));
+    if (isFinal(view.state) && after === view.events.length) return;
+    const halt = new AbortController();
+    const signal = AbortSignal.any([halt.signal, caller.disconnected]);
+    let waiting: TaskView | undefined;
+    const settled = this.#settled(view, [signal]).then(
+      (now) => {
+        if (!waitsForCaller(now)) return;
+        waiting = now;
+        halt.abort();
+      },
+      // The events report the same failure.
+      () => {},
+    );
+    try {
+      const events = edge.events(view.task_id, caller.credentials, { after, signal });
+      for await (const event of events) {
+        const updates = updatesOf(event);
+        for (const update of updates)
+          yield this.#numbered(update === updates.at(-1) ? event.n : undefined, update);
+      }
+    } finally {
+      halt.abort();
+      await settled;
+    }
+    if (waiting && !waitsForCaller(view)) yield this.#numbered(undefined, statusUpdate(waiting));
+  }
+
+  #numbered(id: number | undefined, response: StreamResponse): StreamResponse {
+    this.eventId = id;
+    return response;
+  }
+}
+
+/** A message without a context begins one, which a repeat of it finds again. */
+const contextOf = ({ sub }: A2aCaller, { messageId }: Message): string =>
+  `a2a-${createHash('sha256')
+    .update(JSON.stringify([sub, messageId]))
+    .digest('base64url')}`;
+
+const notCancelable = ({ state }: TaskView): TaskNotCancelableError =>
+  new TaskNotCancelableError(
+    isFinal(state) ? `the task has ended as ${state}` : 'the task can no longer be cancelled',
+  );
+
+/** @throws TroupeError INVALID_ARGUMENT */
+function assertHistoryLength(length: number | undefined): void {
+  if (length === undefined || (Number.isInteger(length) && length >= 0)) return;
+  throw new TroupeError('INVALID_ARGUMENT', 'historyLength must be a whole number, 0 or above');
+}
