@@ -182,7 +182,7 @@ export const remoteCallMachine = setup({
       },
     },
     cancelling: {
-      description: 'Nobody waits for the task any more; asks the program to end it.',
+      description: 'No tool waits for the task; asks the program to end it.',
       initial: 'requesting',
       entry: [
         { type: 'project', params: (args) => messages.row(args, { state: 'cancelling' }) },

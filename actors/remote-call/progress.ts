@@ -1,7 +1,7 @@
 /** Progress: the pure parts of the chart that decide and remember. */
 import { defined } from '../../protocols/defined.ts';
 import { type ErrorCode, type ErrorData, isFinalCode } from '../../protocols/errors.ts';
-import type { RemoteCall, RemoteStep, RemoteTask } from '../../protocols/remote-call.ts';
+import type { RemoteCall, RemoteTask } from '../../protocols/remote-call.ts';
 import type { ActorInput, ReplyRef } from '../../protocols/statechart.ts';
 import { pauseMsOf } from '../kit/backoff.ts';
 import { errorOf } from '../kit/handlers.ts';
