@@ -1,6 +1,8 @@
 /** The entry point of the actors: the shipped types, and the addresses of their instances. */
 import { type Address, address } from '../protocols/address.ts';
 import { type ActorDefinition, defineActor } from '../runtime/index.ts';
+import { agentMessageEffects } from './agent-message/effects.ts';
+import { agentMessageMachine } from './agent-message/machine.ts';
 import { agentMachine } from './agent/machine.ts';
 import { withCosts } from './agent/migrate.ts';
 import { approvalMachine } from './approval/machine.ts';
@@ -150,6 +152,17 @@ const conversationActors = (): ActorDefinition[] => [
     supervision: { onThrow: 'resume' },
     workTimers: ['patience', 'turnTime'],
     idleMs: 60_000,
+    whenDone: 'forget',
+  }),
+  // A failed message resumes: a restart would send it a second time.
+  defineActor({
+    type: 'agent-message',
+    version: 1,
+    machine: agentMessageMachine,
+    effects: agentMessageEffects,
+    supervision: { onThrow: 'resume' },
+    workTimers: ['runTime'],
+    idleMs: 10_000,
     whenDone: 'forget',
   }),
   // A failed subagent resumes: a restarted one would never report its end.
