@@ -87,7 +87,7 @@ export class Cards {
       securityRequirements: [{ schemes: { bearer: { list: [] } } }],
       defaultInputModes: chat ? ['text/plain', 'application/json'] : ['application/json'],
       defaultOutputModes: chat ? ['text/markdown', 'application/json'] : ['application/json'],
-      skills: [...(chat ? [chatSkill(id)] : []), ...actions.map((spec) => skillOf(spec, base))],
+      skills: [...(chat ? [chatSkill(id, chat)] : []), ...actions.map((spec) => skillOf(spec, base))],
       signatures: [],
     };
   }
@@ -125,16 +125,20 @@ const BEARER: AgentCard['securitySchemes'][string] = {
   },
 };
 
-const chatSkill = (id: string): AgentSkill => ({
+const chatSkill = (id: string, { roles }: ActionSpec): AgentSkill => ({
   id: 'chat',
   name: `Chat with ${id}`,
   description: 'Answers a text. Messages with the same contextId continue the conversation.',
-  tags: ['chat'],
+  tags: ['chat', ...tagsOf(roles)],
   examples: [],
   inputModes: ['text/plain'],
   outputModes: ['text/markdown'],
   securityRequirements: [],
 });
+
+/** A caller needs one of these roles. */
+const tagsOf = (roles: readonly string[]): readonly string[] =>
+  roles.map((role) => `role:${role}`);
 
 const skillOf = (spec: ActionSpec, base: string): AgentSkill => {
   const { action, action_version, description, roles, deprecated, sunset_at } = spec;
@@ -144,7 +148,7 @@ const skillOf = (spec: ActionSpec, base: string): AgentSkill => {
     id: action,
     name: action,
     description: `${description}${ends} Schema of its payload: ${schema}`,
-    tags: ['action', `v${action_version}`, ...roles.map((role) => `role:${role}`)],
+    tags: ['action', `v${action_version}`, ...tagsOf(roles)],
     examples: [JSON.stringify({ action, action_version, payload: {} })],
     inputModes: ['application/json'],
     outputModes: ['application/json'],

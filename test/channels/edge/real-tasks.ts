@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Type } from '@sinclair/typebox';
 import { shippedActors } from '../../../actors/index.ts';
 import { compileSchema } from '../../../runtime/json-schema/compile-schema.ts';
-import { defineAction, inputRequired } from '../../../actors/task/action.ts';
+import { type ActionDefinition, defineAction, inputRequired } from '../../../actors/task/action.ts';
 import { ActionCatalog } from '../../../actors/task/catalog.ts';
 import type { TaskServices } from '../../../actors/task/services.ts';
 import { createEdge, type EdgeOptions } from '../../../channels/edge/create-edge.ts';
@@ -161,16 +161,20 @@ export const namedCallers: Identity = {
 export type RealTasks = {
   readonly system: System;
   readonly gate: Gate;
+  readonly catalog: ActionCatalog;
   readonly offers: EdgeOptions['offers'];
   /** another Edge of the same system */
   edge(options?: Partial<EdgeOptions>): Edge;
   stop(): Promise<void>;
 };
 
-export const openRealTasks = async (): Promise<RealTasks> => {
+/** @param more actions in addition to those of this file */
+export const openRealTasks = async (
+  more: readonly ActionDefinition[] = [],
+): Promise<RealTasks> => {
   const path = mkdtempSync(join(tmpdir(), 'troupe-edge-'));
   const gate = new Gate();
-  const catalog = new ActionCatalog(actionsOf(gate));
+  const catalog = new ActionCatalog([...actionsOf(gate), ...more]);
   const services: TaskServices = {
     actions: catalog,
     artifacts: await openFolderArtifacts({
@@ -192,6 +196,7 @@ export const openRealTasks = async (): Promise<RealTasks> => {
   return {
     system,
     gate,
+    catalog,
     offers,
     edge(options = {}) {
       const edge = createEdge({
