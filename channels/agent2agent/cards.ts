@@ -87,7 +87,10 @@ export class Cards {
       securityRequirements: [{ schemes: { bearer: { list: [] } } }],
       defaultInputModes: chat ? ['text/plain', 'application/json'] : ['application/json'],
       defaultOutputModes: chat ? ['text/markdown', 'application/json'] : ['application/json'],
-      skills: [...(chat ? [chatSkill(id, chat)] : []), ...actions.map((spec) => skillOf(spec, base))],
+      skills: [
+        ...(chat ? [chatSkill(id, chat)] : []),
+        ...actions.map((spec) => skillOf(spec, base)),
+      ],
       signatures: [],
     };
   }
@@ -137,8 +140,7 @@ const chatSkill = (id: string, { roles }: ActionSpec): AgentSkill => ({
 });
 
 /** A caller needs one of these roles. */
-const tagsOf = (roles: readonly string[]): readonly string[] =>
-  roles.map((role) => `role:${role}`);
+const tagsOf = (roles: readonly string[]): readonly string[] => roles.map((role) => `role:${role}`);
 
 const skillOf = (spec: ActionSpec, base: string): AgentSkill => {
   const { action, action_version, description, roles, deprecated, sunset_at } = spec;

@@ -139,9 +139,9 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('a client over %s', (binding) =
       const other = await gateway.client({ binding, as });
       const notFound = { name: expect.stringContaining('TaskNotFoundError') };
       await expect(other.getTask({ tenant: '', id })).rejects.toMatchObject(notFound);
-      await expect(
-        other.cancelTask({ tenant: '', id, metadata: undefined }),
-      ).rejects.toMatchObject(notFound);
+      await expect(other.cancelTask({ tenant: '', id, metadata: undefined })).rejects.toMatchObject(
+        notFound,
+      );
       await expect(other.resubscribeTask({ tenant: '', id }).next()).rejects.toMatchObject(
         notFound,
       );

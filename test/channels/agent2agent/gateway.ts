@@ -117,7 +117,9 @@ export async function serveAgent2Agent(
   url = server.url;
   return {
     url,
-    faults: new Proxy(faults, { get: (own, name) => Reflect.get([...own, ...server.faults], name) }),
+    faults: new Proxy(faults, {
+      get: (own, name) => Reflect.get([...own, ...server.faults], name),
+    }),
     keyFile,
     gate,
     system,
@@ -172,12 +174,7 @@ type Sent = Partial<Omit<Message, 'parts'>> & {
 };
 
 /** A message with one part. */
-export function sent({
-  text,
-  data,
-  returnImmediately = false,
-  ...more
-}: Sent): SendMessageRequest {
+export function sent({ text, data, returnImmediately = false, ...more }: Sent): SendMessageRequest {
   const content: Part['content'] =
     text === undefined ? { $case: 'data', value: data } : { $case: 'text', value: text };
   const message: Message = {
