@@ -108,21 +108,25 @@ class Gate {
     }
   }
 
-  /** @throws TroupeError NOT_FOUND; UNAUTHORIZED where cards are not public */
+  /**
+   * The card of an agent; for callers with a token where cards are not public, or the tenant has no
+   * agents yet. @throws TroupeError NOT_FOUND; else as `#admit`
+   */
   async card(incoming: RouteRequest): Promise<void> {
-    const { agents, home, publicCards } = this.#o;
+    const { agents, home } = this.#o;
     const { params, request, response } = incoming;
-    const tenant = params['tenant'] ?? home;
-    if (!publicCards) await this.#admit(incoming);
+    const isPublic = this.#o.publicCards && agents.hasTenant(params['tenant'] ?? home);
+    const own = isPublic ? undefined : (await this.#admit(incoming)).caller.tenant;
+    const tenant = own ?? params['tenant'] ?? home;
     const agentId = params['agent'] ?? this.#o.defaultAgent ?? agents.defaultId(tenant);
-    if (agentId === undefined || !agents.hasTenant(tenant))
+    if (agentId === undefined)
       throw new TroupeError('NOT_FOUND', 'there is no agent that accepts A2A requests here');
     const endpoint = await this.#open();
     const target = { agentId, path: pathOf(params['tenant'], agentId) };
     const { body, etag } = await endpoint.card(incoming, tenant, target);
     const headers = {
       etag,
-      'cache-control': publicCards ? CARD_CACHE : 'private, no-cache',
+      'cache-control': isPublic ? CARD_CACHE : 'private, no-cache',
       vary: 'A2A-Version',
     };
     if (isSame(header(request, 'if-none-match'), etag)) response.writeHead(304, headers).end();

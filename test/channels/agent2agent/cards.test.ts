@@ -1,7 +1,7 @@
 /** Agent cards: contents, signatures, caches, tenants, and what is shown to whom. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { AgentCard, verifyAgentCardSignature } from '@a2a-js/sdk';
+import { AgentCard, TaskState, verifyAgentCardSignature } from '@a2a-js/sdk';
 import { createRemoteJWKSet } from 'jose';
 import { expect, test } from 'vitest';
 import { newSigningKey } from '../../../channels/edge/identity/local-issuer.ts';
@@ -82,11 +82,11 @@ test('a client that has the card gets 304', async () => {
   expect(other.status).toBe(200);
 });
 
-test('an agent or a tenant that does not exist has no card, and a request creates none', async () => {
+test('an agent that does not exist has no card, and a tenant without agents shows none', async () => {
   const { url } = await serveAgent2Agent();
   const statusOf = async (path: string) => (await fetch(`${url}${path}`)).status;
   expect(await statusOf(`/a2a/nobody${CARD}`)).toBe(404);
-  expect(await statusOf(`/tenants/nowhere/a2a/tester${CARD}`)).toBe(404);
+  expect(await statusOf(`/tenants/nowhere/a2a/tester${CARD}`)).toBe(401);
   expect(await statusOf(`/tenants/acme/a2a/tester${CARD}`)).toBe(200);
 });
 
@@ -149,10 +149,20 @@ test('clients of 0.3 are served where they are enabled, and refused elsewhere', 
   }
 });
 
-test('the client of the SDK for 0.3 is served over JSON-RPC', async () => {
+test('the client of the SDK speaks 0.3 to an interface of 0.3', async () => {
   const gateway = await serveAgent2Agent({ legacy: true });
-  const client = await gateway.client({ agent: 'main', legacy: true });
+  const card = await cardAt(`${gateway.url}/a2a/main${CARD}`);
+  const isOld = ({ protocolVersion }: { protocolVersion: string }) => protocolVersion === '0.3';
+  const client = await gateway.factory({ legacy: true }).createFromAgentCard({
+    ...card,
+    supportedInterfaces: card.supportedInterfaces.filter(isOld),
+  });
+  expect(client.protocolVersion).toBe('0.3');
   const task = taskIn(await client.sendMessage(sent({ text: 'chào' })));
-  const read = await client.getTask({ tenant: '', id: task.id });
-  expect(read.id).toBe(task.id);
+  expect(task.status?.state).toBe(TaskState.TASK_STATE_COMPLETED);
+  expect((await client.getTask({ tenant: '', id: task.id })).id).toBe(task.id);
+  const cases: (string | undefined)[] = [];
+  for await (const { payload } of client.sendMessageStream(sent({ text: 'again' })))
+    cases.push(payload?.$case);
+  expect([cases[0], cases.at(-1)]).toEqual(['task', 'statusUpdate']);
 });

@@ -34,6 +34,7 @@ export type TestGateway = Pick<RealTasks, 'gate' | 'system'> & {
   /** a request of JSON-RPC with the headers of 1.0 */
   readonly rpc: (agent: string, body: unknown, options?: RawOptions) => Promise<RawAnswer>;
   readonly client: (options?: ClientOptions) => Promise<Client>;
+  readonly factory: (options?: Omit<ClientOptions, 'agent'>) => ClientFactory;
 };
 
 export type RawOptions = { readonly as?: string; readonly headers?: Record<string, string> };
@@ -124,7 +125,9 @@ export async function serveAgent2Agent(
     gate,
     system,
     rpc: rpcTo(url),
-    client: clientOf(url),
+    client: ({ agent = 'tester', ...options } = {}) =>
+      factoryOf(options).createFromUrl(`${url}/a2a/${agent}/`),
+    factory: factoryOf,
   };
 }
 
@@ -149,23 +152,25 @@ const rpcTo =
     };
   };
 
-const clientOf =
-  (url: string): TestGateway['client'] =>
-  ({ as = 'alice', agent = 'tester', binding = 'JSONRPC', legacy = false } = {}) => {
-    const fetchImpl: typeof fetch = (input, init) => {
-      const headers = new Headers(init?.headers);
-      headers.set('authorization', `Bearer ${as}`);
-      return fetch(input, { ...init, headers });
-    };
-    const options = { fetchImpl, ...(legacy ? { legacyCompat: { enabled: true } } : {}) };
-    const factory = new ClientFactory(
-      ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
-        transports: [new JsonRpcTransportFactory(options), new RestTransportFactory(options)],
-        preferredTransports: [binding],
-      }),
-    );
-    return factory.createFromUrl(`${url}/a2a/${agent}/`);
+/** Clients with the token of a caller. */
+const factoryOf: TestGateway['factory'] = ({
+  as = 'alice',
+  binding = 'JSONRPC',
+  legacy = false,
+} = {}) => {
+  const fetchImpl: typeof fetch = (input, init) => {
+    const headers = new Headers(init?.headers);
+    headers.set('authorization', `Bearer ${as}`);
+    return fetch(input, { ...init, headers });
   };
+  const options = { fetchImpl, ...(legacy ? { legacyCompat: { enabled: true } } : {}) };
+  return new ClientFactory(
+    ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
+      transports: [new JsonRpcTransportFactory(options), new RestTransportFactory(options)],
+      preferredTransports: [binding],
+    }),
+  );
+};
 
 type Sent = Partial<Omit<Message, 'parts'>> & {
   readonly text?: string;

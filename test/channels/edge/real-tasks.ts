@@ -169,9 +169,7 @@ export type RealTasks = {
 };
 
 /** @param more actions in addition to those of this file */
-export const openRealTasks = async (
-  more: readonly ActionDefinition[] = [],
-): Promise<RealTasks> => {
+export const openRealTasks = async (more: readonly ActionDefinition[] = []): Promise<RealTasks> => {
   const path = mkdtempSync(join(tmpdir(), 'troupe-edge-'));
   const gate = new Gate();
   const catalog = new ActionCatalog([...actionsOf(gate), ...more]);
