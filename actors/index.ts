@@ -29,6 +29,8 @@ import { processMachine } from './process/machine.ts';
 import { conclude, plan } from './process/plan.ts';
 import { remoteCallEffects } from './remote-call/effects.ts';
 import { remoteCallMachine } from './remote-call/machine.ts';
+import { pushEffects } from './push/effects.ts';
+import { pushMachine } from './push/machine.ts';
 import { rootMachine } from './root/machine.ts';
 import { withPlacement } from './root/migrate.ts';
 import { assemble } from './session/effects/assemble.ts';
@@ -98,6 +100,7 @@ export const shippedActors = (): ActorDefinition[] => [
   ...memoryActors(),
   ...channelActors(),
   ...taskActors(),
+  ...pushActors(),
   ...factoryActors(),
 ];
 
@@ -278,6 +281,19 @@ const taskActors = (): ActorDefinition[] => [
     version: 1,
     machine: listingMachine,
     effects: { checkSpecs },
+    whenDone: 'forget',
+  }),
+];
+
+/** Push notifications. A failed one resumes: a restart would lose its configuration. */
+const pushActors = (): ActorDefinition[] => [
+  defineActor({
+    type: 'push',
+    version: 1,
+    machine: pushMachine,
+    effects: pushEffects,
+    supervision: { onThrow: 'resume' },
+    idleMs: 10_000,
     whenDone: 'forget',
   }),
 ];

@@ -44,9 +44,9 @@ export function openAgent2Agent(parts: Parts): readonly Route[] {
   });
   return agent2agentRoutes({
     ...parts,
-    index: system.index,
     agents,
     signer: tasks.signer,
+    sealer: tasks.sealer,
     publicUrl: tasks.publicUrl,
     issuers: config.a2a.issuers.map(({ issuer }) => issuer),
     log: processServices.log,

@@ -7,10 +7,13 @@ import { factoryProcesses } from '../sample-agents/factory.ts';
 import { ProcessCatalog } from '../actors/process/catalog.ts';
 import { actionOf, type ProcessDefinition } from '../actors/process/define.ts';
 import type { SagaServices } from '../actors/process/plan.ts';
+import type { PushServices } from '../actors/push/effects.ts';
 import type { ActionDefinition } from '../actors/task/action.ts';
 import { ActionCatalog } from '../actors/task/catalog.ts';
 import type { TaskServices } from '../actors/task/services.ts';
 import type { Tool } from '../agent/tools/tool.ts';
+import type { PushSenderOptions } from '../channels/agent2agent/push-sender.ts';
+import type { PushSender } from '../protocols/push.ts';
 import { sealingKeyFile, signingKeyFile } from '../channels/edge/identity/key-file.ts';
 import { createSealer, type Sealer } from '../channels/edge/identity/sealer.ts';
 import { openSigner, type Signer } from '../channels/edge/identity/signer.ts';
@@ -35,7 +38,7 @@ export type OwnAgents = {
 };
 
 export type TaskParts = {
-  readonly services: TaskServices & SagaServices;
+  readonly services: TaskServices & SagaServices & PushServices;
   readonly sealer: Sealer;
   readonly signer: Signer;
   /** base URL of this cell for other programs, without a final slash */
@@ -72,6 +75,8 @@ export async function openTaskParts(
   const artifacts = await openArtifacts(config, { publicUrl, ...defined({ blobs }) });
   bucket.open(artifacts);
   if (blobs) cellBlobs.open(blobs);
+  // If other machines have no access, agents on this machine may be called.
+  const request = agentRequest({ allowLoopback: bindsLoopback(config) });
   const services: TaskParts['services'] = {
     actions,
     processes: new ProcessCatalog([...shipped, ...processes], actions),
@@ -80,12 +85,12 @@ export async function openTaskParts(
     open: (envelope) => sealer.open(envelope),
     seal: (value, belongsTo) => sealer.seal(value, belongsTo),
     askAgent: createAskAgent({
-      // If other machines have no access, agents on this machine may be called.
-      request: agentRequest({ allowLoopback: bindsLoopback(config) }),
+      request,
       token: tokenOf(a2a.agentsOutside),
       sign: (envelope) => signer.sign(envelope),
     }),
     count: (_, labels) => metrics.retry(labels),
+    push: pushSender({ request, signer, sealer, publicUrl }),
   };
   return {
     services,
@@ -97,5 +102,16 @@ export async function openTaskParts(
     },
   };
 }
+
+/** Loads the SDK with the first notification. */
+const pushSender = (options: PushSenderOptions): PushSender => {
+  let sender: Promise<PushSender> | undefined;
+  return async (delivery, signal) => {
+    sender ??= import('../channels/agent2agent/push-sender.ts').then((module) =>
+      module.createPushSender(options),
+    );
+    await (await sender)(delivery, signal);
+  };
+};
 
 const withoutSlash = (url: string): string => url.replace(/\/+$/, '');

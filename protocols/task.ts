@@ -348,6 +348,15 @@ export type TaskCancel = { readonly type: 'task.cancel'; readonly reason?: strin
 /** To a task that waits for input or approval. Reply: the view; CONFLICT when it does not wait. */
 export type TaskInput = { readonly type: 'task.input'; readonly input: unknown };
 /**
+ * To a task, by an actor of its tenant that wants to be told its changes: TaskChanged, now and
+ * whenever the task asks for input or ends, in order. At most WATCHERS_MAX, each once; later ones
+ * are ignored.
+ */
+export type TaskWatch = { readonly type: 'task.watch'; readonly watcher: Address };
+export const WATCHERS_MAX = 20;
+/** To a watcher: the task now. A result above 64 KiB of JSON is left out. */
+export type TaskChanged = { readonly type: 'task.changed'; readonly task: TaskView };
+/**
  * To a task in state UNKNOWN or with a failed compensation, by an operator. `again` retries, `done`
  * and `failed` record the outcome, `accept` leaves it unchanged. Reply: the view.
  */

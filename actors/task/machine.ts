@@ -33,6 +33,10 @@ export const taskMachine = taskSetup.createMachine({
     ],
     'task.input': { actions: { type: 'reply', params: view.misplaced } },
     'task.decide': { actions: { type: 'reply', params: view.misplaced } },
+    'task.watch': {
+      guard: 'mayWatch',
+      actions: ['watch', { type: 'tell', params: view.changedNow }],
+    },
   },
   states: {
     fresh: {
@@ -62,6 +66,7 @@ export const taskMachine = taskSetup.createMachine({
         'task.cancel': { target: 'refused', actions: { type: 'reply', params: view.notFound } },
         'task.input': { target: 'refused', actions: { type: 'reply', params: view.notFound } },
         'task.decide': { target: 'refused', actions: { type: 'reply', params: view.notFound } },
+        'task.watch': { target: 'refused' },
       },
     },
     refused: { description: 'The submit was refused; nothing is stored.', type: 'final' },
@@ -181,7 +186,7 @@ export const taskMachine = taskSetup.createMachine({
     },
     awaitingInput: {
       description: 'The work needs input from its caller. Its time limit is paused.',
-      entry: { type: 'project', params: view.row },
+      entry: [{ type: 'project', params: view.row }, 'tellWatchers'],
       on: {
         'task.input': {
           target: 'running',
@@ -335,6 +340,7 @@ export const taskMachine = taskSetup.createMachine({
         { type: 'publish', params: view.publishView },
         { type: 'project', params: view.row },
         'answerAll',
+        'tellWatchers',
       ],
       initial: 'succeeded',
       on: {

@@ -65,6 +65,11 @@ export const taskSetup = setup({
     giveUp: assign(work.giveUp),
     endUndone: assign(work.endUndone),
     endNotUndone: assign(work.endNotUndone),
+    watch: assign(work.watch),
+    tellWatchers: enqueueActions(({ context, enqueue }) => {
+      for (const to of context.watchers ?? [])
+        enqueue({ type: 'tell', params: view.changed(context, to) });
+    }),
     answerAll: enqueueActions(({ context, enqueue }) => {
       if (context.waiters.length + context.cancellers.length === 0) return;
       for (const to of context.waiters)
@@ -82,6 +87,7 @@ export const taskSetup = setup({
     wantsItsViewNow: guards.wantsItsViewNow,
     hasRoomToWait: guards.hasRoomToWait,
     hasRoomToCancel: guards.hasRoomToCancel,
+    mayWatch: guards.mayWatch,
     isReported: guards.isReported,
     isAskedOfActor: guards.isAskedOfActor,
     isOnce: guards.isOnce,

@@ -12,6 +12,7 @@ import type {
   TaskSubmit,
   TaskTerms,
   TaskView,
+  TaskWatch,
 } from '../../protocols/task.ts';
 import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
@@ -79,6 +80,8 @@ export type TaskContext = {
   readonly waiters: readonly ReplyRef[];
   /** requested the cancellation and is answered at the end */
   readonly cancellers: readonly ReplyRef[];
+  /** actors that are told its changes; absent: none */
+  readonly watchers?: readonly Address[];
 };
 
 /** An actor's answer to the task's request. */
@@ -94,6 +97,7 @@ export type TaskEventIn =
   | Delivered<TaskCancel>
   | Delivered<TaskInput>
   | Delivered<TaskDecide>
+  | Delivered<TaskWatch>
   | Delivered<ActorReply>;
 
 export type Args = ActionArgs<TaskContext, TaskEventIn>;

@@ -4,10 +4,11 @@
  * Invariants: events are numbered from 1 without gaps; a final state is set once; an event contains
  * the task at the time when the event was its newest.
  */
+import type { Address } from '../../protocols/address.ts';
 import type { ErrorData, TroupeErrorOptions } from '../../protocols/errors.ts';
 import type { EventSuffix } from '../../protocols/envelope.ts';
 import { withoutSealedResult } from '../../protocols/security/sealed-result.ts';
-import type { Delivered, Project, Publish, Reply, ReplyRef } from '../../protocols/statechart.ts';
+import type { Delivered, Project, Publish, Reply, ReplyRef, Tell } from '../../protocols/statechart.ts';
 import {
   type Decision,
   DECISIONS_SHOWN_MAX,
@@ -17,6 +18,7 @@ import {
   type EvidenceRow,
   isFinal,
   subjectOf,
+  type TaskChanged,
   TASKS_INDEX,
   type TaskDecide,
   type TaskEvent,
@@ -192,6 +194,17 @@ function slim(whole: TaskView): TaskView {
   const { result: _, ...rest } = view;
   return rest;
 }
+
+/** To an actor that watches the task. */
+export const changed = (context: TaskContext, to: Address): Tell => {
+  const event: TaskChanged = { type: 'task.changed', task: slim(viewOf(context)) };
+  return { to, event };
+};
+
+/** To the sender of this message. */
+export const changedNow = on('task.watch', ({ context, event }): Tell =>
+  changed(context, event.watcher),
+);
 
 // ---- answers
 

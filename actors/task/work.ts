@@ -383,3 +383,7 @@ export const endNotUndone = on('task.decide', (args): Change => {
   const details = { ...error.details, compensated: false };
   return ended(args, { state: outcome, error: wired({ code: error.code, message, details }) });
 });
+
+export const watch = on('task.watch', ({ context, event }): Change => ({
+  watchers: [...new Set([...(context.watchers ?? []), event.watcher])],
+}));

@@ -71,7 +71,7 @@ export class Cards {
       provider: undefined,
       capabilities: {
         streaming: true,
-        pushNotifications: false,
+        pushNotifications: true,
         extendedAgentCard: true,
         extensions: [
           {

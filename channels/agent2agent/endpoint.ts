@@ -3,12 +3,12 @@
  * cards. This module loads the SDK; `route.ts` imports it with the first request.
  */
 import { AgentCard } from '@a2a-js/sdk';
-import { PushNotificationNotSupportedError } from '@a2a-js/sdk/errors';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { TroupeError } from '../../protocols/errors.ts';
-import type { Index } from '../../runtime/index.ts';
+import type { System } from '../../runtime/index.ts';
 import type { Edge, Identity } from '../edge/edge.ts';
+import type { Sealer } from '../edge/identity/sealer.ts';
 import type { EventStreams } from '../http/event-streams.ts';
 import { errorHeaders, header, type RouteRequest } from '../http/route.ts';
 import { lastEventId } from '../http/tasks.ts';
@@ -18,13 +18,16 @@ import { type JsonRpcId, type Refusal, refusalOf } from './errors.ts';
 import { type A2aCaller, AgentTasks } from './handler.ts';
 import { sendJsonRpcError, serveJsonRpc } from './json-rpc.ts';
 import { TaskLists } from './list-tasks.ts';
+import { PushConfigs } from './push-configs.ts';
 import { assertVersion, type Binding, callContext, versionOf } from './requests.ts';
 import { REST_OPERATIONS, sendRestError } from './rest.ts';
 import type { RestOperation } from './rest-paths.ts';
 
 export type EndpointOptions = CardsOptions & {
   readonly edge: Edge;
-  readonly index: Pick<Index, 'get' | 'scan'>;
+  readonly system: Pick<System, 'ask' | 'index'>;
+  /** its public key seals the secrets of push configurations */
+  readonly sealer: Pick<Sealer, 'publicJwk'>;
   readonly agents: ServedAgents;
   readonly streams: EventStreams;
   /** counts each call against the quota of reads */
@@ -43,11 +46,13 @@ export class Agent2AgentEndpoint {
   readonly #o: EndpointOptions;
   readonly #cards: Cards;
   readonly #lists: TaskLists;
+  readonly #push: PushConfigs;
 
   constructor(options: EndpointOptions) {
     this.#o = options;
     this.#cards = new Cards(options);
-    this.#lists = new TaskLists(options.index);
+    this.#lists = new TaskLists(options.system.index);
+    this.#push = new PushConfigs(options);
   }
 
   async serveJsonRpc(incoming: RouteRequest, target: Target, caller: A2aCaller): Promise<void> {
@@ -136,6 +141,7 @@ export class Agent2AgentEndpoint {
     return new AgentTasks({
       edge,
       lists: this.#lists,
+      push: this.#push,
       caller,
       countRead: () => reader.authenticate(caller.credentials),
       agent,
@@ -163,7 +169,6 @@ export class Agent2AgentEndpoint {
         throw error;
       }
     };
-    const noPush = () => noted(() => Promise.reject(new PushNotificationNotSupportedError()));
     return {
       getAgentCard: () => Promise.resolve({ capabilities: CAPABILITIES } as unknown as AgentCard),
       getAuthenticatedExtendedAgentCard: (request) =>
@@ -174,16 +179,16 @@ export class Agent2AgentEndpoint {
       listTasks: (request) => noted(() => tasks.listTasks(request)),
       cancelTask: (request) => noted(() => tasks.cancelTask(request)),
       resubscribe: (request) => tasks.resubscribe(request),
-      createTaskPushNotificationConfig: noPush,
-      getTaskPushNotificationConfig: noPush,
-      listTaskPushNotificationConfigs: noPush,
-      deleteTaskPushNotificationConfig: noPush,
+      createTaskPushNotificationConfig: (config) => noted(() => tasks.createConfig(config)),
+      getTaskPushNotificationConfig: (request) => noted(() => tasks.getConfig(request)),
+      listTaskPushNotificationConfigs: (request) => noted(() => tasks.listConfigs(request)),
+      deleteTaskPushNotificationConfig: (request) => noted(() => tasks.deleteConfig(request)),
     };
   }
 }
 
 /** What the handler of 0.3 asks for. */
-const CAPABILITIES = { streaming: true, pushNotifications: false, extensions: [] };
+const CAPABILITIES = { streaming: true, pushNotifications: true, extensions: [] };
 const version03 = LEGACY_VERSION;
 
 /** The card as 0.3 has it; the SDK exports the translation by its handler only. */

@@ -12,8 +12,12 @@ import { createHash } from 'node:crypto';
 import type {
   AgentCard,
   CancelTaskRequest,
+  DeleteTaskPushNotificationConfigRequest,
   GetExtendedAgentCardRequest,
+  GetTaskPushNotificationConfigRequest,
   GetTaskRequest,
+  ListTaskPushNotificationConfigsRequest,
+  ListTaskPushNotificationConfigsResponse,
   ListTasksRequest,
   ListTasksResponse,
   Message,
@@ -21,6 +25,7 @@ import type {
   StreamResponse,
   SubscribeToTaskRequest,
   Task,
+  TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import {
   TaskNotCancelableError,
@@ -33,6 +38,7 @@ import type { Caller, Credentials, Edge, EdgeRequest } from '../edge/edge.ts';
 import { submitCall } from '../edge/submit-call.ts';
 import type { ServedAgent } from './agents.ts';
 import type { TaskLists } from './list-tasks.ts';
+import { assertConfig, type PushConfigs } from './push-configs.ts';
 import { callOf, checkedMessage, inputOf } from './message.ts';
 import {
   isOperators,
@@ -58,6 +64,7 @@ export type A2aCaller = Caller & {
 export type AgentTasksOptions = {
   readonly edge: Edge;
   readonly lists: TaskLists;
+  readonly push: PushConfigs;
   readonly caller: A2aCaller;
   /** counts a list against the quota of reads. @throws TroupeError RATE_LIMIT_EXCEEDED */
   readonly countRead: () => Promise<unknown>;
@@ -136,11 +143,49 @@ export class AgentTasks {
     return this.#o.extendedCard();
   }
 
+  async createConfig(config: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
+    const view = await this.#task(config.tenant, config.taskId);
+    return this.#o.push.create(this.#o.caller, view, config);
+  }
+
+  async getConfig({
+    tenant,
+    taskId,
+    id,
+  }: GetTaskPushNotificationConfigRequest): Promise<TaskPushNotificationConfig> {
+    await this.#task(tenant, taskId);
+    return this.#o.push.get(this.#o.caller, taskId, id);
+  }
+
+  async listConfigs({
+    tenant,
+    taskId,
+  }: ListTaskPushNotificationConfigsRequest): Promise<ListTaskPushNotificationConfigsResponse> {
+    await this.#task(tenant, taskId);
+    return this.#o.push.list(this.#o.caller, { taskId });
+  }
+
+  async deleteConfig({
+    tenant,
+    taskId,
+    id,
+  }: DeleteTaskPushNotificationConfigRequest): Promise<void> {
+    await this.#task(tenant, taskId);
+    await this.#o.push.remove(this.#o.caller, taskId, id);
+  }
+
   /** The task that the message creates, finds again, or gives input to. */
-  async #accept({ tenant, message: given }: SendMessageRequest): Promise<TaskView> {
+  async #accept({ tenant, message: given, configuration }: SendMessageRequest): Promise<TaskView> {
     this.#assertTenant(tenant);
     const message = checkedMessage(given);
-    return message.taskId === '' ? this.#begin(message) : this.#continue(message);
+    const push = configuration?.taskPushNotificationConfig;
+    // Refused before the task exists.
+    if (push) assertConfig(push);
+    const view = await (message.taskId === '' ? this.#begin(message) : this.#continue(message));
+    // A repeat of the message replaces the same configuration.
+    const id = push?.id === '' ? message.messageId.slice(0, 128) : push?.id;
+    if (push) await this.#o.push.create(this.#o.caller, view, { ...push, id: id ?? '' });
+    return view;
   }
 
   #begin(message: Message): Promise<TaskView> {

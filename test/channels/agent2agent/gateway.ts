@@ -18,6 +18,7 @@ import {
   agent2agentRoutes,
   type Agent2AgentRouteOptions,
 } from '../../../channels/agent2agent/route.ts';
+import { createSealer } from '../../../channels/edge/identity/sealer.ts';
 import { openSigner } from '../../../channels/edge/identity/signer.ts';
 import { EventStreams } from '../../../channels/http/event-streams.ts';
 import { jwksRoutes } from '../../../channels/http/jwks.ts';
@@ -88,6 +89,10 @@ export async function serveAgent2Agent(
   const faults: string[] = [];
   const keyFile = changes.keyFile ?? join(scratchFolder(), 'signing.jwk');
   const signer = await openSigner(keyFile);
+  const sealer = await createSealer({
+    file: join(scratchFolder(), 'sealing.jwk'),
+    jwksUrl: () => '',
+  });
   let url = '';
   const agents = new ServedAgents({
     offers,
@@ -99,7 +104,8 @@ export async function serveAgent2Agent(
   });
   const routes = agent2agentRoutes({
     edge,
-    index: system.index,
+    system,
+    sealer,
     agents,
     streams: new EventStreams(),
     reader: namedCallers,
