@@ -1,7 +1,13 @@
 /** Progress: the changes of a configuration, its row, and its requests to others. Pure. */
 import { type ErrorData, isFinalCode } from '../../protocols/errors.ts';
 import { PUSH_INDEX, type PushDelivery, type PushRow } from '../../protocols/push.ts';
-import type { ActorInput, DeadLetterAsk, Project, Reply, Tell } from '../../protocols/statechart.ts';
+import type {
+  ActorInput,
+  DeadLetterAsk,
+  Project,
+  Reply,
+  Tell,
+} from '../../protocols/statechart.ts';
 import { isFinal, taskAddress, type TaskWatch } from '../../protocols/task.ts';
 import { pushAddress } from '../../protocols/push.ts';
 import { pauseMsOf } from '../kit/backoff.ts';
@@ -41,7 +47,7 @@ const configOf = ({ config, key }: PushContext): NonNullable<typeof config> => {
 export const configure = on('push.configure', ({ context, event }): Change => {
   const { config, secret = null, meta } = event;
   const createdAt = context.config ? context.createdAt : meta.now;
-  return { config, secret, createdAt, failures: 0, failingSince: 0, error: null };
+  return { config, secret, createdAt, isOver: false, failures: 0, failingSince: 0, error: null };
 });
 
 export const enqueue = on('task.changed', ({ context, event }): Change => {
@@ -50,10 +56,7 @@ export const enqueue = on('task.changed', ({ context, event }): Change => {
 });
 
 /** The first notice was delivered, or a newer one has displaced it. */
-export const noteDelivered = (
-  { context }: State,
-  { n }: { readonly n: number },
-): Change => {
+export const noteDelivered = ({ context }: State, { n }: { readonly n: number }): Change => {
   const [first, ...rest] = context.queue;
   return {
     queue: first?.n === n ? rest : context.queue,

@@ -34,10 +34,7 @@ export type PushContext = {
   readonly pauseMs: number;
 };
 
-export type PushEvent =
-  | Delivered<PushConfigure>
-  | Delivered<PushRemove>
-  | Delivered<TaskChanged>;
+export type PushEvent = Delivered<PushConfigure> | Delivered<PushRemove> | Delivered<TaskChanged>;
 
 export type Args = ActionArgs<PushContext, PushEvent>;
 export const { on } = handlersOf<PushContext, PushEvent>();

@@ -8,7 +8,14 @@ import type { Address } from '../../protocols/address.ts';
 import type { ErrorData, TroupeErrorOptions } from '../../protocols/errors.ts';
 import type { EventSuffix } from '../../protocols/envelope.ts';
 import { withoutSealedResult } from '../../protocols/security/sealed-result.ts';
-import type { Delivered, Project, Publish, Reply, ReplyRef, Tell } from '../../protocols/statechart.ts';
+import type {
+  Delivered,
+  Project,
+  Publish,
+  Reply,
+  ReplyRef,
+  Tell,
+} from '../../protocols/statechart.ts';
 import {
   type Decision,
   DECISIONS_SHOWN_MAX,
@@ -202,8 +209,9 @@ export const changed = (context: TaskContext, to: Address): Tell => {
 };
 
 /** To the sender of this message. */
-export const changedNow = on('task.watch', ({ context, event }): Tell =>
-  changed(context, event.watcher),
+export const changedNow = on(
+  'task.watch',
+  ({ context, event }): Tell => changed(context, event.watcher),
 );
 
 // ---- answers

@@ -384,6 +384,9 @@ export const endNotUndone = on('task.decide', (args): Change => {
   return ended(args, { state: outcome, error: wired({ code: error.code, message, details }) });
 });
 
-export const watch = on('task.watch', ({ context, event }): Change => ({
-  watchers: [...new Set([...(context.watchers ?? []), event.watcher])],
-}));
+export const watch = on(
+  'task.watch',
+  ({ context, event }): Change => ({
+    watchers: [...new Set([...(context.watchers ?? []), event.watcher])],
+  }),
+);

@@ -153,16 +153,12 @@ const shown = ({ task_id, config_id, url, scheme }: PushConfig): TaskPushNotific
 });
 
 /** @throws TroupeError INVALID_ARGUMENT */
-export function assertConfig({
-  id,
-  url,
-  token,
-  authentication,
-}: TaskPushNotificationConfig): void {
+export function assertConfig({ id, url, token, authentication }: TaskPushNotificationConfig): void {
   if (id.length > ID_CHARACTERS_MAX)
     throw invalid(`its id must have at most ${ID_CHARACTERS_MAX} characters`);
   const parsed = URL.canParse(url) && url.length <= URL_CHARACTERS_MAX ? new URL(url) : undefined;
-  if (!parsed || !/^https?:$/.test(parsed.protocol)) throw invalid('its url must be an http(s) URL');
+  if (!parsed || !/^https?:$/.test(parsed.protocol))
+    throw invalid('its url must be an http(s) URL');
   if (parsed.username !== '' || parsed.password !== '') throw invalid('its url must name no user');
   for (const secret of [token, authentication?.credentials ?? ''])
     if (secret.length > SECRET_CHARACTERS_MAX || !SECRET.test(secret))

@@ -4,7 +4,11 @@
  */
 import type { Envelope } from '../../protocols/envelope.ts';
 import type { PushConfig } from '../../protocols/push.ts';
-import { sealPayload, type SealedFor, type SealedPayload } from '../../protocols/security/sealed.ts';
+import {
+  sealPayload,
+  type SealedFor,
+  type SealedPayload,
+} from '../../protocols/security/sealed.ts';
 import type { Sealer } from '../edge/identity/sealer.ts';
 
 /** Empty texts: the client sent none. */

@@ -79,7 +79,12 @@ function signatureOf(
     task_id: config.task_id,
     request_body_sha256: createHash('sha256').update(body).digest('hex'),
   })
-    .setProtectedHeader({ alg: SIGNING_ALG, typ: 'JWT', kid, jku: `${issuer}/.well-known/jwks.json` })
+    .setProtectedHeader({
+      alg: SIGNING_ALG,
+      typ: 'JWT',
+      kid,
+      jku: `${issuer}/.well-known/jwks.json`,
+    })
     .setIssuer(issuer)
     .setAudience(config.url)
     .setJti(id)

@@ -2,6 +2,7 @@
 import { taskMachine } from '../../../actors/task/machine.ts';
 import type { Outcome, TaskContext } from '../../../actors/task/types.ts';
 import { WAITERS_MAX } from '../../../actors/task/work.ts';
+import { address } from '../../../protocols/address.ts';
 import { defined } from '../../../protocols/defined.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Message, Project, Publish, Reply, Tell } from '../../../protocols/statechart.ts';
@@ -26,6 +27,7 @@ import {
 import { envelopeOf, performer, submitOf, termsOf } from './submits.ts';
 
 export const self = taskAddress('t', '1');
+const watcher = address('t', 'push', 'w');
 export const contextOf = (live: Live) => live.snapshot.context as TaskContext;
 
 /** A record of one task: its row, its events, and its callers without an answer. */
@@ -33,8 +35,10 @@ class Account implements Ledger {
   row: TaskRow | null;
   publishedMax: number;
   readonly owed: Set<string>;
+  isOver: boolean;
 
   constructor(from?: Account) {
+    this.isOver = from?.isOver ?? false;
     this.row = from?.row ?? null;
     this.publishedMax = from?.publishedMax ?? 0;
     this.owed = new Set(from?.owed);
@@ -59,12 +63,28 @@ class Account implements Ledger {
       demand([...this.owed], 'callers without an answer').toEqual([]);
       demand(contextOf(live).work).toBeNull();
     }
+    this.#checkWatcher(requestsOf<Tell>(requests, 'tell'), live);
     for (const { to, event, principal } of requestsOf<Tell>(requests, 'tell')) {
+      if (to === watcher) continue;
       demand(to).toBe(performer);
       demand(principal).toEqual(envelopeOf().principal);
       demand(event['task_id']).toBe('1');
     }
     if (cause.event.type === 'xstate.init') demand(requests).toEqual([]);
+  }
+
+  /** A watcher is told the task as it is, and its end in the turn of the end. */
+  #checkWatcher(tells: readonly Tell[], live: Live): void {
+    const { view, watchers = [] } = contextOf(live);
+    const told = tells.filter(({ to }) => to === watcher);
+    for (const { event } of told) {
+      demand(event.type).toBe('task.changed');
+      demand((event['task'] as TaskView).events).toEqual(view!.events);
+    }
+    if (watchers.length === 0) demand(told).toEqual([]);
+    const isOver = view !== null && isFinal(view.state);
+    if (isOver && !this.isOver && watchers.length > 0) demand(told).toHaveLength(1);
+    this.isOver = isOver;
   }
 
   /** The newest event of each turn that has some; they are numbered from 1 without gaps. */
@@ -199,6 +219,8 @@ const movesOf = (live: Live): Move[] => [
   { name: 'cancel', event: { type: 'task.cancel', reason: 'no more' } },
   { name: 'cancel in silence', event: { type: 'task.cancel' }, tell: true },
   { name: 'input', event: { type: 'task.input', input: 'this one' } },
+  { name: 'watch', event: { type: 'task.watch', watcher }, from: watcher, tell: true },
+  { name: 'watch for another', event: { type: 'task.watch', watcher }, tell: true },
   ...DECISIONS.map((decision) => ({
     name: `decide ${decision}`,
     event: { type: 'task.decide', decision, why: 'I looked', result: { seen: true } },
@@ -211,7 +233,7 @@ export const exploration: Exploration = {
   ledger: () => new Account(),
   moves: (live) => (live.snapshot.status === 'active' ? movesOf(live) : []),
   key: (live) => {
-    const { work, view, waiters, cancellers } = contextOf(live);
+    const { work, view, waiters, cancellers, watchers } = contextOf(live);
     return [
       live.snapshot.value,
       live.snapshot.status,
@@ -226,6 +248,7 @@ export const exploration: Exploration = {
       work?.asked,
       work?.agents,
       (view?.attempt ?? 0) > 1,
+      watchers !== undefined,
     ];
   },
   scripts: [

@@ -1,4 +1,6 @@
-/** The endpoint of the Agent2Agent protocol over real HTTP, with real tasks and the SDK's client. */
+/**
+ * The endpoint of the Agent2Agent protocol over real HTTP, with real tasks and the SDK's client.
+ */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { type Message, type Part, Role, type SendMessageRequest, type Task } from '@a2a-js/sdk';
@@ -13,11 +15,13 @@ import { Type } from '@sinclair/typebox';
 import { onTestFinished } from 'vitest';
 import { localAgents } from '../../../actors/registry/agent-registration.ts';
 import { defineAction } from '../../../actors/task/action.ts';
+import { agentRequest } from '../../../actors/task/remote/agent-request.ts';
 import { ServedAgents } from '../../../channels/agent2agent/agents.ts';
 import {
   agent2agentRoutes,
   type Agent2AgentRouteOptions,
 } from '../../../channels/agent2agent/route.ts';
+import { createPushSender } from '../../../channels/agent2agent/push-sender.ts';
 import { createSealer } from '../../../channels/edge/identity/sealer.ts';
 import { openSigner } from '../../../channels/edge/identity/signer.ts';
 import { EventStreams } from '../../../channels/http/event-streams.ts';
@@ -82,10 +86,6 @@ const chatAction = defineAction({
 export async function serveAgent2Agent(
   changes: Partial<Agent2AgentRouteOptions> & { readonly keyFile?: string } = {},
 ): Promise<TestGateway> {
-  const tasks = await openRealTasks([chatAction]);
-  onTestFinished(() => tasks.stop());
-  const { system, offers, gate, catalog } = tasks;
-  const edge = tasks.edge();
   const faults: string[] = [];
   const keyFile = changes.keyFile ?? join(scratchFolder(), 'signing.jwk');
   const signer = await openSigner(keyFile);
@@ -94,6 +94,16 @@ export async function serveAgent2Agent(
     jwksUrl: () => '',
   });
   let url = '';
+  const push = createPushSender({
+    request: agentRequest({ allowLoopback: true }),
+    signer,
+    sealer,
+    publicUrl: () => url,
+  });
+  const tasks = await openRealTasks([chatAction], push);
+  onTestFinished(() => tasks.stop());
+  const { system, offers, gate, catalog } = tasks;
+  const edge = tasks.edge();
   const agents = new ServedAgents({
     offers,
     index: system.index,

@@ -6,6 +6,7 @@ import { Type } from '@sinclair/typebox';
 import { shippedActors } from '../../../actors/index.ts';
 import { compileSchema } from '../../../runtime/json-schema/compile-schema.ts';
 import { type ActionDefinition, defineAction, inputRequired } from '../../../actors/task/action.ts';
+import type { PushServices } from '../../../actors/push/effects.ts';
 import { ActionCatalog } from '../../../actors/task/catalog.ts';
 import type { TaskServices } from '../../../actors/task/services.ts';
 import { createEdge, type EdgeOptions } from '../../../channels/edge/create-edge.ts';
@@ -20,6 +21,7 @@ import { TokenQuota } from '../../../channels/edge/quota.ts';
 import { createOffers } from '../../../actors/task/tenant-offers.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { type ErrorData, TroupeError } from '../../../protocols/errors.ts';
+import type { PushSender } from '../../../protocols/push.ts';
 import type { TaskView } from '../../../protocols/task.ts';
 import { createSystem, openEmbedded, type System, systemClock } from '../../../runtime/index.ts';
 import { openFolderArtifacts } from '../../../runtime/artifacts/folder.ts';
@@ -168,12 +170,19 @@ export type RealTasks = {
   stop(): Promise<void>;
 };
 
-/** @param more actions in addition to those of this file */
-export const openRealTasks = async (more: readonly ActionDefinition[] = []): Promise<RealTasks> => {
+/**
+ * @param more actions in addition to those of this file
+ * @param push posts push notifications; default: none are posted
+ */
+export const openRealTasks = async (
+  more: readonly ActionDefinition[] = [],
+  push?: PushSender,
+): Promise<RealTasks> => {
   const path = mkdtempSync(join(tmpdir(), 'troupe-edge-'));
   const gate = new Gate();
   const catalog = new ActionCatalog([...actionsOf(gate), ...more]);
-  const services: TaskServices = {
+  const services: TaskServices & PushServices = {
+    ...(push ? { push } : {}),
     actions: catalog,
     artifacts: await openFolderArtifacts({
       path: join(path, 'artifacts'),
