@@ -348,7 +348,7 @@ export type TaskCancel = { readonly type: 'task.cancel'; readonly reason?: strin
 /** To a task that waits for input or approval. Reply: the view; CONFLICT when it does not wait. */
 export type TaskInput = { readonly type: 'task.input'; readonly input: unknown };
 /**
- * To a task, by an actor of its tenant that wants to be told its changes: TaskChanged, now and
+ * To a task, by an actor of its tenant that receives its changes: TaskChanged, now and
  * whenever the task asks for input or ends, in order. At most WATCHERS_MAX, each once; later ones
  * are ignored.
  */

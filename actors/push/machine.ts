@@ -1,5 +1,5 @@
 /**
- * Push: one configuration of push notifications of one task. It watches the task, which tells it
+ * Push: one configuration of push notifications of one task. It watches the task, which sends it
  * each change in order, and posts the changes one after the other. What fails is repeated with
  * backoff for 24 hours; then the configuration is disabled, and is a dead letter that an operator
  * may redrive. Row: index `push_configs`.

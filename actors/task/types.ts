@@ -80,7 +80,7 @@ export type TaskContext = {
   readonly waiters: readonly ReplyRef[];
   /** requested the cancellation and is answered at the end */
   readonly cancellers: readonly ReplyRef[];
-  /** actors that are told its changes; absent: none */
+  /** actors that receive its changes; absent: none */
   readonly watchers?: readonly Address[];
 };
 

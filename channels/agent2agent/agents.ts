@@ -39,7 +39,7 @@ export type ServedAgentsOptions = {
 
 export type ChatAgents = { readonly ids: readonly string[]; readonly defaultId: string };
 
-/** Roles of a caller; undefined: of nobody, who sees what needs no role. */
+/** Roles of a caller; undefined: a request without a token, which sees what needs no role. */
 type Roles = readonly string[] | undefined;
 
 export class ServedAgents {

@@ -42,7 +42,7 @@ export type Agent2AgentRouteOptions = EndpointOptions &
     readonly authMode: GatewayAuth['mode'];
     /** agent of `/.well-known/agent-card.json`; default: the default chat agent */
     readonly defaultAgent?: string;
-    /** whether a card is shown to everybody; otherwise to callers with a token */
+    /** whether requests without a token get cards */
     readonly publicCards: boolean;
   };
 

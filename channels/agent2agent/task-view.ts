@@ -173,7 +173,7 @@ export const statusUpdate = (view: TaskView): StreamResponse => ({
   },
 });
 
-/** What an event of the task tells: its artifacts before its end. */
+/** The updates of an event of the task: its artifacts before its end. */
 export function updatesOf({ n, task }: Pick<TaskEvent, 'n' | 'task'>): readonly StreamResponse[] {
   const entry = task.events[n - 1];
   if (n < task.events.length && entry) {

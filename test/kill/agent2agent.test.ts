@@ -49,7 +49,7 @@ async function openInstallation() {
         headers.set('authorization', authorization);
         return fetch(input, { ...init, headers });
       };
-      // The card of a tenant that nobody has used yet needs a token.
+      // The card of a tenant without requests so far needs a token.
       const base = `http://127.0.0.1:${port}/tenants/conformance/a2a/conformance/`;
       return new ClientFactory(
         ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {

@@ -73,17 +73,17 @@ class Account implements Ledger {
     if (cause.event.type === 'xstate.init') demand(requests).toEqual([]);
   }
 
-  /** A watcher is told the task as it is, and its end in the turn of the end. */
+  /** A watcher receives the task as it is, and its end in the turn of the end. */
   #checkWatcher(tells: readonly Tell[], live: Live): void {
     const { view, watchers = [] } = contextOf(live);
-    const told = tells.filter(({ to }) => to === watcher);
-    for (const { event } of told) {
+    const received = tells.filter(({ to }) => to === watcher);
+    for (const { event } of received) {
       demand(event.type).toBe('task.changed');
       demand((event['task'] as TaskView).events).toEqual(view!.events);
     }
-    if (watchers.length === 0) demand(told).toEqual([]);
+    if (watchers.length === 0) demand(received).toEqual([]);
     const isOver = view !== null && isFinal(view.state);
-    if (isOver && !this.isOver && watchers.length > 0) demand(told).toHaveLength(1);
+    if (isOver && !this.isOver && watchers.length > 0) demand(received).toHaveLength(1);
     this.isOver = isOver;
   }
 

@@ -85,7 +85,7 @@ test('a client that has the card gets 304', async () => {
 test('an agent that does not exist has no card, and a tenant without agents shows none', async () => {
   const { url } = await serveAgent2Agent();
   const statusOf = async (path: string) => (await fetch(`${url}${path}`)).status;
-  expect(await statusOf(`/a2a/nobody${CARD}`)).toBe(404);
+  expect(await statusOf(`/a2a/unknown${CARD}`)).toBe(404);
   expect(await statusOf(`/tenants/nowhere/a2a/tester${CARD}`)).toBe(401);
   expect(await statusOf(`/tenants/acme/a2a/tester${CARD}`)).toBe(200);
 });

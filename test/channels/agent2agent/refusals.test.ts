@@ -16,7 +16,7 @@ const request = (method: string, params: unknown, more: object = {}) => ({
 
 test('a caller without a valid token gets 401 with an error of the binding', async () => {
   const { url, rpc } = await serveAgent2Agent();
-  const refused = await rpc('tester', request('GetTask', { id: 'a' }), { as: 'nobody' });
+  const refused = await rpc('tester', request('GetTask', { id: 'a' }), { as: 'stranger' });
   expect(refused.status).toBe(401);
   expect(refused.headers.get('www-authenticate')).toBe(
     `Bearer realm="troupe", resource_metadata="${url}/.well-known/oauth-protected-resource/a2a"`,
@@ -37,7 +37,7 @@ test('a caller without a valid token gets 401 with an error of the binding', asy
   });
 });
 
-test('limits of requests and an unavailable cell are told with a time to retry', async () => {
+test('limits of requests and an unavailable cell are refused with a time to retry', async () => {
   for (const [code, status] of [
     ['RATE_LIMIT_EXCEEDED', 429],
     ['UNAVAILABLE', 503],
@@ -97,7 +97,7 @@ test.each([
 test('an unknown agent, a wrong content type, a large and a deep body are refused', async () => {
   const { rpc } = await serveAgent2Agent();
   const good = request('SendMessage', { message });
-  expect(await rpc('nobody', good)).toMatchObject({ body: { error: { code: -32_001 } } });
+  expect(await rpc('unknown', good)).toMatchObject({ body: { error: { code: -32_001 } } });
   const text = { headers: { 'content-type': 'text/plain' } };
   expect(await rpc('tester', good, text)).toMatchObject({ body: { error: { code: -32_005 } } });
   const large = await rpc('tester', { ...good, pad: 'x'.repeat(1_200_000) });
