@@ -1,4 +1,4 @@
-/** Agent cards: contents, signatures, caches, tenants, and what is shown to whom. */
+/** Agent cards: contents, signatures, caches, tenants, and who sees what. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgentCard, TaskState, verifyAgentCardSignature } from '@a2a-js/sdk';
