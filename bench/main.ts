@@ -21,6 +21,7 @@ import { type Scale, type Scenario, scales } from './harness/scenario.ts';
 import { serveSockets } from './harness/websocket-clients.ts';
 import { work } from './harness/worker.ts';
 import { activation } from './activation.ts';
+import { agent2agent } from './agent2agent.ts';
 import { channels } from './channels.ts';
 import { compareCheckouts } from './compare.ts';
 import { ask } from './ask.ts';
@@ -71,6 +72,7 @@ const scenarios: readonly Scenario[] = [
   gateway,
   channels,
   edge,
+  agent2agent,
   sagas,
   proofs,
   cluster,

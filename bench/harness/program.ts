@@ -86,10 +86,15 @@ async function startGatewayProcess(folder: string, role: readonly string[]): Pro
   return { ...program, port, connect: () => connectOperator({ url, token: PROGRAM_TOKEN }) };
 }
 
-/** A bare Node process that answers HTTP: the minimum for any program of this kind. */
-export async function startBareServer(): Promise<Omit<Program, 'connect'>> {
+/**
+ * A bare Node process that answers HTTP: the minimum for any program of this kind.
+ * @param listener its code (CommonJS); it answers a GET with 200
+ */
+export async function startBareServer(
+  listener = '(_, response) => response.end()',
+): Promise<Omit<Program, 'connect'>> {
   const port = await reservePort();
-  const code = `require('node:http').createServer((_, r) => r.end()).listen(${port}, '127.0.0.1')`;
+  const code = `require('node:http').createServer(${listener}).listen(${port}, '127.0.0.1')`;
   return { port, ...(await startServer(['-e', code], port, '/', {})) };
 }
 
