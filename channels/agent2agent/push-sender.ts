@@ -63,9 +63,8 @@ export const createPushSender =
     const message = `${url.origin} answered the notification with status ${status}`;
     if ((status >= 300 && status < 400) || status === 410)
       throw new TroupeError('INVALID_ARGUMENT', `${message}: redirects are not followed`);
-    throw new TroupeError('UNAVAILABLE', message, {
-      ...(retryAfterSec === undefined ? {} : { retryAfterMs: retryAfterSec * 1_000 }),
-    });
+    const pause = retryAfterSec === undefined ? {} : { retryAfterMs: retryAfterSec * 1_000 };
+    throw new TroupeError('UNAVAILABLE', message, pause);
   };
 
 function signatureOf(

@@ -13,7 +13,7 @@ import { isFinal, type TaskEvent, type TaskView, type Waiting } from '../../prot
 import { CHAT_ACTION } from './agents.ts';
 
 /** Key of our own fields in the metadata of tasks and events. */
-export const TASK_METADATA = 'troupe/task';
+const TASK_METADATA = 'troupe/task';
 const RESULT = 'result';
 const LINKS = 'links';
 
