@@ -9,6 +9,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { issueToken } from '../channels/edge/identity/local-issuer.ts';
+import { processorTimeOf } from './harness/computer.ts';
 import { HttpLoad, requestOf } from './harness/http-load.ts';
 import { startBareServer, startProgram } from './harness/program.ts';
 import { defineScenario } from './harness/scenario.ts';
@@ -29,8 +30,10 @@ export const agent2agent = defineScenario({
     perSecond: { label: 'messages answered', unit: '1/s', limit: 'sdkPerSecond' },
     p50Ms: { label: '  send to answer, p50', unit: 'ms' },
     p99Ms: { label: '  send to answer, p99', unit: 'ms' },
+    threadUs: { label: '  processor time of one, JavaScript thread', unit: 'µs' },
     sdkPerSecond: { label: 'limit: a bare server of the SDK, tasks in memory', unit: '1/s' },
     sdkP99Ms: { label: '  send to answer, p99', unit: 'ms' },
+    sdkThreadUs: { label: '  processor time of one, JavaScript thread', unit: 'µs' },
   },
   async measure({ folder, pick }) {
     const seconds = pick(8, 2, 0.2);
@@ -39,7 +42,7 @@ export const agent2agent = defineScenario({
     writeFileSync(join(data, 'troupe.json5'), JSON.stringify(SETTINGS));
     const bare = await startBareServer(SDK_SERVER);
     await sends(bare.port, 'x'.repeat(400), pick(2, 0.5, 0.1));
-    const sdk = await sends(bare.port, 'x'.repeat(400), seconds);
+    const sdk = await measured(bare, 'x'.repeat(400), seconds);
     await bare.stop();
     const program = await startProgram(folder);
     const token = await issueToken(
@@ -55,14 +58,16 @@ export const agent2agent = defineScenario({
       Date.now(),
     );
     await sends(program.port, token, pick(3, 1, 0.1));
-    const ours = await sends(program.port, token, seconds);
+    const ours = await measured(program, token, seconds);
     await program.stop();
     return {
       perSecond: ours.perSecond,
       p50Ms: ours.p50,
       p99Ms: ours.p99,
+      threadUs: ours.threadUs,
       sdkPerSecond: sdk.perSecond,
       sdkP99Ms: sdk.p99,
+      sdkThreadUs: sdk.threadUs,
     };
   },
 });
@@ -85,6 +90,17 @@ const messageOf = (token: string, contextId: string): Buffer => {
   return requestOf('/a2a/conformance', headers, JSON.stringify(body));
 };
 
+async function measured(
+  { port, pid }: { readonly port: number; readonly pid: number },
+  token: string,
+  seconds: number,
+) {
+  const before = processorTimeOf(pid).mainMs;
+  const sent = await sends(port, token, seconds);
+  const threadMs = processorTimeOf(pid).mainMs - before;
+  return { ...sent, threadUs: (threadMs * 1_000) / sent.count };
+}
+
 /** Closed loop. */
 async function sends(port: number, token: string, seconds: number) {
   const load = await HttpLoad.open(port, CONNECTIONS);
@@ -105,7 +121,7 @@ async function sends(port: number, token: string, seconds: number) {
   const elapsed = (performance.now() - begun) / 1_000;
   load.close();
   const { p50, p99 } = spread(samples);
-  return { perSecond: samples.length / elapsed, p50, p99 };
+  return { count: samples.length, perSecond: samples.length / elapsed, p50, p99 };
 }
 
 /** A listener of node:http with the SDK's own handler; its executor completes each task at once. */

@@ -51,6 +51,11 @@ import {
 
 /** How long a blocking send waits; then it returns the task as it is. */
 const WAIT_MS = 600_000;
+/**
+ * How long it waits for the end only, which costs least: most actions end sooner. A task that waits
+ * for its caller is found after this time.
+ */
+const END_WAIT_MS = 50;
 
 /** An authenticated client. */
 export type A2aCaller = Caller & {
@@ -85,16 +90,16 @@ export class AgentTasks {
 
   async sendMessage(request: SendMessageRequest): Promise<Task> {
     assertHistoryLength(request.configuration?.historyLength);
-    const view = await this.#accept(request);
-    if (request.configuration?.returnImmediately === true) return taskOf(view);
-    return taskOf(await this.#settled(view));
+    const isImmediate = request.configuration?.returnImmediately === true;
+    const view = await this.#accept(request, isImmediate ? 0 : END_WAIT_MS);
+    return taskOf(isImmediate ? view : await this.#settled(view));
   }
 
   async *sendMessageStream(
     request: SendMessageRequest,
   ): AsyncGenerator<StreamResponse, void, undefined> {
     assertHistoryLength(request.configuration?.historyLength);
-    yield* this.#follow(await this.#accept(request));
+    yield* this.#follow(await this.#accept(request, 0));
   }
 
   async getTask({ tenant, id, historyLength }: GetTaskRequest): Promise<Task> {
@@ -175,20 +180,23 @@ export class AgentTasks {
   }
 
   /** The task that the message creates, finds again, or gives input to. */
-  async #accept({ tenant, message: given, configuration }: SendMessageRequest): Promise<TaskView> {
+  async #accept(
+    { tenant, message: given, configuration }: SendMessageRequest,
+    waitMs: number,
+  ): Promise<TaskView> {
     this.#assertTenant(tenant);
     const message = checkedMessage(given);
     const push = configuration?.taskPushNotificationConfig;
     // Refused before the task exists.
     if (push) assertConfig(push);
-    const view = await (message.taskId === '' ? this.#begin(message) : this.#continue(message));
+    const view = await (message.taskId === '' ? this.#begin(message, waitMs) : this.#continue(message));
     // A repeat of the message replaces the same configuration.
     const id = push?.id === '' ? message.messageId.slice(0, 128) : push?.id;
     if (push) await this.#o.push.create(this.#o.caller, view, { ...push, id: id ?? '' });
     return view;
   }
 
-  #begin(message: Message): Promise<TaskView> {
+  #begin(message: Message, waitMs: number): Promise<TaskView> {
     const { edge, agent, caller } = this.#o;
     const { spec, payload } = callOf(message, agent);
     return submitCall(edge, {
@@ -197,6 +205,7 @@ export class AgentTasks {
       key: message.messageId,
       contextId: message.contextId === '' ? contextOf(caller, message) : message.contextId,
       trace: caller.trace,
+      waitMs,
       envelope: (head) => ({
         ...head,
         version: '1.0',

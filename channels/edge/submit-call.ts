@@ -22,6 +22,8 @@ export type Call = {
   readonly contextId: string;
   /** W3C trace context */
   readonly trace: Pick<EdgeRequest, 'traceparent' | 'tracestate'>;
+  /** wait for the end of the task; default 0 */
+  readonly waitMs?: number;
   /** the envelope with this head */
   readonly envelope: (head: CallHead) => Envelope;
 };
@@ -33,7 +35,7 @@ export async function submitCall(edge: Pick<Edge, 'submit'>, call: Call): Promis
       ...call.credentials,
       transport: 'http',
       bytes: new TextEncoder().encode(JSON.stringify(call.envelope(headOf(call, seq)))),
-      waitMs: 0,
+      waitMs: call.waitMs ?? 0,
       ...call.trace,
     });
     if (answer.kind === 'task') return answer.view;
