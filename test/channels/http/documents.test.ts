@@ -57,8 +57,8 @@ it('the OpenAPI document names every route of the entry point, and no others', a
     await system.stop();
   });
   const routes = a2a.routes
-    // MCP has documents of its own.
-    .filter(({ path }) => !path.endsWith('/mcp'))
+    // MCP and the Agent2Agent protocol have documents of their own.
+    .filter(({ path }) => !/\/mcp$|\/a2a(\/|$)|\/agent-card\.json$/.test(path))
     .map(({ method, path }) => `${method} ${unnamed(path)}`);
   // The gateway itself serves these two.
   const own = ['GET /healthz', 'GET /readyz'];
