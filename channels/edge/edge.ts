@@ -39,6 +39,13 @@ export type EdgeRequest = Credentials & {
   readonly subject?: { readonly domain: string; readonly tenant: string };
   /** wait for a synchronous answer; 0 to SYNC_ANSWER_MS, default SYNC_ANSWER_MS */
   readonly waitMs?: number;
+  /** waits as `settled` does, instead of `waitMs` */
+  readonly until?: Until;
+  /**
+   * No other work of the sender has its subject. So there is no order to keep: `seq` is not
+   * compared, and no sequence actor is needed.
+   */
+  readonly isUnordered?: true;
 };
 
 /** The quota that will be reached first. */
@@ -59,6 +66,8 @@ export type EdgeAnswer =
 /** The end of a wait for a task. */
 export type Until = {
   readonly signal: AbortSignal;
+  /** maximum time, milliseconds; default no limit */
+  readonly limitMs?: number;
   /** called with the task at each event before the end */
   readonly onChange?: (view: TaskView) => void;
 };
@@ -82,8 +91,8 @@ export interface Edge {
     options: { after: number; signal: AbortSignal },
   ): AsyncIterable<TaskEvent>;
   /**
-   * The task when it has ended or waits for something, or as it is when `signal` aborts. Not
-   * counted against a quota, like `events`.
+   * The task when it has ended or waits for something, or as it is when the time is over or
+   * `signal` aborts. Not counted against a quota, like `events`.
    * @throws as `task`
    */
   settled(taskId: string, credentials: Credentials, until: Until): Promise<TaskView>;

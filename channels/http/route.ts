@@ -12,7 +12,7 @@ export type RouteRequest = {
   /** values of `{name}` segments in the path, decoded */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** aborted when the client disconnects */
+  /** aborted when the client disconnects before it has the answer */
   readonly signal: AbortSignal;
   /**
    * May be called once. @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`, and the rest is not

@@ -123,6 +123,8 @@ export type Catalog = {
   readonly instructions?: string;
   /** sorted by name, because clients cache the list and prompts that contain it */
   tools(this: void): readonly McpTool[];
+  /** one of them by its name, without making the list */
+  tool?(this: void, name: string): McpTool | undefined;
   readonly resources?: McpResources | undefined;
   readonly prompts?: readonly McpPrompt[];
   /** values for an argument of a prompt or a resource template, best first; at most 100 */

@@ -2,9 +2,9 @@
 import type { OperationServices } from '../../operations/operation.ts';
 import type { Edge } from '../edge/edge.ts';
 import { type EvidenceOptions, evidenceOf } from '../http/evidence.ts';
-import { actionTools, type ActionToolOptions, tasksOf } from './action-tools.ts';
+import { actionTool, actionTools, type ActionToolOptions, tasksOf } from './action-tools.ts';
 import type { Catalog, McpCaller } from './catalog.ts';
-import { type OperationToolOptions, operationTools } from './operation-tools.ts';
+import { operationTool, type OperationToolOptions, operationTools } from './operation-tools.ts';
 import { completionOf, promptsOf, type ResourceOptions, resourcesOf } from './resources.ts';
 
 export type GatewayCatalogOptions = ActionToolOptions &
@@ -33,6 +33,7 @@ export const gatewayCatalog =
         [...actionTools(options, caller()), ...operationTools(options, caller())].toSorted(
           (a, b) => (a.definition.name < b.definition.name ? -1 : 1),
         ),
+      tool: (name) => actionTool(options, caller(), name) ?? operationTool(options, caller(), name),
       resources: resourcesOf(resources, caller),
       prompts: promptsOf(resources, caller),
       complete: completionOf(resources, caller),

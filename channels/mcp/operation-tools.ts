@@ -71,31 +71,50 @@ const plain = (schema: object): unknown => JSON.parse(JSON.stringify(schema));
 
 /** The tools that the caller may use; none unless it is an operator. */
 export const operationTools = (
-  { which, services, audit }: OperationToolOptions,
+  options: OperationToolOptions,
   caller: McpCaller,
-): readonly McpTool[] => {
-  if (which === 'none' || !caller.isOperator) return [];
-  return served()
-    .filter(({ operation }) => which === 'all' || isRead(operation))
-    .filter(({ operation }) => caller.isHome || operation.scope === 'tenant')
-    .map(({ operation, run, tool }) => ({
-      definition: tool,
-      async call({ tenant: named, ...params }, { mcpReq }) {
-        const tenant = tenantOfOperation(operation, caller, named as string | undefined);
-        if (!isRead(operation)) audit(caller, operation.name);
-        const key = mcpReq._meta?.[IDEMPOTENCY_KEY];
-        const idempotencyKey = operation.http.isKeyed && typeof key === 'string' ? key : undefined;
-        const context = { ...services, tenant, caller, ...defined({ idempotencyKey }) };
-        const result = masked(await run(context, params), services.maskSecrets);
-        return {
-          content: [textOf(result)],
-          ...(isObjectSchema(operation.result)
-            ? { structuredContent: result as Record<string, unknown> }
-            : {}),
-        };
-      },
-    }));
+): readonly McpTool[] =>
+  servedTo(options, caller).map((operation) => toolFor(options, caller, operation));
+
+/** One of them by its name. */
+export const operationTool = (
+  options: OperationToolOptions,
+  caller: McpCaller,
+  name: string,
+): McpTool | undefined => {
+  const found = servedTo(options, caller).find(({ tool }) => tool.name === name);
+  return found && toolFor(options, caller, found);
 };
+
+const servedTo = ({ which }: OperationToolOptions, caller: McpCaller): readonly Served[] =>
+  which === 'none' || !caller.isOperator
+    ? []
+    : served().filter(
+        ({ operation }) =>
+          (which === 'all' || isRead(operation)) && (caller.isHome || operation.scope === 'tenant'),
+      );
+
+const toolFor = (
+  { services, audit }: OperationToolOptions,
+  caller: McpCaller,
+  { operation, run, tool }: Served,
+): McpTool => ({
+  definition: tool,
+  async call({ tenant: named, ...params }, { mcpReq }) {
+    const tenant = tenantOfOperation(operation, caller, named as string | undefined);
+    if (!isRead(operation)) audit(caller, operation.name);
+    const key = mcpReq._meta?.[IDEMPOTENCY_KEY];
+    const idempotencyKey = operation.http.isKeyed && typeof key === 'string' ? key : undefined;
+    const context = { ...services, tenant, caller, ...defined({ idempotencyKey }) };
+    const result = masked(await run(context, params), services.maskSecrets);
+    return {
+      content: [textOf(result)],
+      ...(isObjectSchema(operation.result)
+        ? { structuredContent: result as Record<string, unknown> }
+        : {}),
+    };
+  },
+});
 
 /** The result of an operation that only reads, with secrets masked, for resources. */
 export const readOperation = async (
