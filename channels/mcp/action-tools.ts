@@ -15,7 +15,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import {
   inputRequired,
-  inputResponse,
   type RequestMeta,
   SdkError,
   type ServerContext,
@@ -23,7 +22,7 @@ import {
 } from '@modelcontextprotocol/server';
 import type { ActionSpec } from '../../protocols/action.ts';
 import { CANCEL_CALL, IDEMPOTENCY_KEY } from '../../protocols/mcp.ts';
-import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 import {
   actionOfFunction,
   callable,
@@ -34,17 +33,11 @@ import type { Offers } from '../../protocols/offers.ts';
 import { isFinal, subjectOf, SYNC_ANSWER_MS, type TaskView } from '../../protocols/task.ts';
 import { parseTraceparent } from '../../protocols/trace.ts';
 import { mayRequest } from '../edge/checks.ts';
-import type { Credentials, Edge, Until } from '../edge/edge.ts';
-import type { ClientFeatures, McpCaller, McpTasks, McpTool, ToolAnswer } from './catalog.ts';
+import type { Edge, Until } from '../edge/edge.ts';
+import type { ClientFeatures, McpCaller, McpTool, ToolAnswer } from './catalog.ts';
 import { failedCall } from './errors.ts';
-import {
-  elicitationOf,
-  inputKeyOf,
-  inputOf,
-  mcpTaskOf,
-  resultOf,
-  waitsForCaller,
-} from './task-view.ts';
+import { elicitationOf, inputKeyOf, mcpTaskOf, resultOf, waitsForCaller } from './task-view.ts';
+import { giveInput, unlessOver } from './tasks.ts';
 
 /** How long a call waits for its task: clients give up after 60 s unless they get progress. */
 const WAIT_MS = 50_000;
@@ -329,50 +322,3 @@ const traceOf = (meta: RequestMeta | undefined) => {
     tracestate: typeof tracestate === 'string' ? tracestate : undefined,
   };
 };
-
-/** The tasks of the caller, by the extension. */
-export const tasksOf = (edge: Edge, caller: () => McpCaller): McpTasks => ({
-  get: async (taskId) => mcpTaskOf(await edge.task(taskId, caller().credentials)),
-  async update(taskId, inputResponses) {
-    const { credentials } = caller();
-    const view = await edge.task(taskId, credentials);
-    await giveInput(edge, credentials, view, inputResponses);
-  },
-  async cancel(taskId) {
-    await unlessOver(edge.cancel(taskId, caller().credentials, 'the client cancelled the task'));
-  },
-});
-
-/**
- * Gives the user's answer to a task that waits for it; a user who declines cancels the task. Other
- * answers are ignored. Returns the task as it is then.
- */
-async function giveInput(
-  edge: Edge,
-  credentials: Credentials,
-  view: TaskView,
-  responses: Readonly<Record<string, unknown>> | undefined,
-): Promise<TaskView> {
-  const { task_id: taskId, waiting } = view;
-  if (!waiting || !waitsForCaller(view)) return view;
-  const response = inputResponse({ ...responses }, inputKeyOf(waiting));
-  if (response.kind !== 'elicit') return view;
-  const changed =
-    response.action === 'accept'
-      ? edge.input(taskId, credentials, inputOf(waiting, response.content ?? {}))
-      : edge.cancel(taskId, credentials, 'the user gave no input');
-  return (await unlessOver(changed)) ?? edge.task(taskId, credentials);
-}
-
-/**
- * A task that has ended meanwhile, or got its input, stays as it is: that is no error, and returns
- * undefined.
- */
-async function unlessOver(change: Promise<TaskView>): Promise<TaskView | undefined> {
-  try {
-    return await change;
-  } catch (error) {
-    if (errorData(error).code !== 'CONFLICT') throw error;
-    return undefined;
-  }
-}

@@ -116,6 +116,11 @@ export type McpTasks = {
   ): Promise<void>;
   /** requests the end; a task that has ended stays as it is. @throws TroupeError NOT_FOUND */
   cancel(this: void, taskId: string): Promise<void>;
+  /**
+   * The task now and after each change, until it has ended, the caller may not read it any more, or
+   * `signal` aborts. Omitted: clients only poll.
+   */
+  follow?(this: void, taskId: string, signal: AbortSignal): AsyncGenerator<McpTask, void, void>;
 };
 
 export type Catalog = {

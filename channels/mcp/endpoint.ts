@@ -21,6 +21,7 @@ import { header, parseJson, type RouteRequest } from '../http/route.ts';
 import type { Catalog, McpCaller } from './catalog.ts';
 import { mcpServer, type ServerInfo } from './server.ts';
 import { McpSessions, SWEEP_MS } from './sessions.ts';
+import { TaskSubscriptions } from './task-subscriptions.ts';
 
 export type CatalogOf = (caller: () => McpCaller) => Catalog;
 
@@ -41,12 +42,15 @@ const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosnif
 export class McpEndpoint {
   readonly #handler: McpHttpHandler;
   readonly #sessions: McpSessions;
+  readonly #subscriptions = new TaskSubscriptions();
+  readonly #catalogOf: CatalogOf;
   readonly #sweep: NodeJS.Timeout;
 
   constructor({ catalogOf, info, clock, log }: EndpointOptions) {
     const onerror = (error: Error) => {
       if (!isRefusal(error)) log.error({ err: error }, 'mcp: a request failed');
     };
+    this.#catalogOf = catalogOf;
     this.#handler = createMcpHandler(
       ({ authInfo }) =>
         mcpServer(
@@ -75,6 +79,8 @@ export class McpEndpoint {
         return;
       }
     }
+    const tasksOf = () => this.#catalogOf(() => caller).tasks;
+    if (await this.#subscriptions.serve(incoming, body, caller, tasksOf)) return;
     const authInfo = authInfoOf(caller);
     const options = { authInfo, ...(body === undefined ? {} : { parsedBody: body }) };
     await send(incoming, await this.#handler.fetch(parsedRequest(incoming), options));
@@ -83,6 +89,7 @@ export class McpEndpoint {
   async close(): Promise<void> {
     clearInterval(this.#sweep);
     this.#sessions.close();
+    this.#subscriptions.close();
     await this.#handler.close();
   }
 }

@@ -2,10 +2,11 @@
 import type { OperationServices } from '../../operations/operation.ts';
 import type { Edge } from '../edge/edge.ts';
 import { type EvidenceOptions, evidenceOf } from '../http/evidence.ts';
-import { actionTool, actionTools, type ActionToolOptions, tasksOf } from './action-tools.ts';
+import { actionTool, actionTools, type ActionToolOptions } from './action-tools.ts';
 import type { Catalog, McpCaller } from './catalog.ts';
 import { operationTool, type OperationToolOptions, operationTools } from './operation-tools.ts';
 import { completionOf, promptsOf, type ResourceOptions, resourcesOf } from './resources.ts';
+import { tasksOf } from './tasks.ts';
 
 export type GatewayCatalogOptions = ActionToolOptions &
   Omit<OperationToolOptions, 'services'> & {

@@ -8,7 +8,7 @@
 import { errorData, ERRORS, TroupeError } from '../../protocols/errors.ts';
 import type { Credentials, Identity } from '../edge/edge.ts';
 import { isOperator } from '../edge/identity/operator.ts';
-import { type GatewayAuth, originAllowed } from '../gateway/auth/access.ts';
+import { type GatewayAuth, hostAllowed, originAllowed } from '../gateway/auth/access.ts';
 import { credentialsOf } from '../http/envelopes.ts';
 import {
   errorHeaders,
@@ -53,7 +53,7 @@ export function mcpRoutes(options: McpRouteOptions): McpRoutes {
     return new McpEndpoint({ ...options, catalogOf });
   };
   const handle = async (incoming: RouteRequest): Promise<void> => {
-    assertOrigin(incoming, options.authMode);
+    assertOrigin(incoming, options);
     let caller: McpCaller;
     try {
       caller = await callerOf(incoming, options);
@@ -98,12 +98,20 @@ async function callerOf(
   };
 }
 
-/** @throws TroupeError FORBIDDEN for a page of another host */
-function assertOrigin({ request }: RouteRequest, mode: GatewayAuth['mode']): void {
+/** @throws TroupeError FORBIDDEN for a page of another host, and for the name of another host */
+function assertOrigin(
+  { request }: RouteRequest,
+  { authMode: mode, publicUrl }: Pick<McpRouteOptions, 'authMode' | 'publicUrl'>,
+): void {
   const [origin, host] = [header(request, 'origin'), header(request, 'host')];
-  const remoteAddress = request.socket.remoteAddress ?? '';
-  if (originAllowed({ origin, host, remoteAddress, mode })) return;
-  throw new TroupeError('FORBIDDEN', 'pages of other hosts have no access');
+  const { remoteAddress = '', localAddress = '' } = request.socket;
+  if (!originAllowed({ origin, host, remoteAddress, mode }))
+    throw new TroupeError('FORBIDDEN', 'pages of other hosts have no access');
+  if (!hostAllowed({ host, localAddress, publicUrl: publicUrl() }))
+    throw new TroupeError(
+      'FORBIDDEN',
+      'the header Host names another host: set a2a.publicUrl to the URL that clients use',
+    );
 }
 
 /** RFC 9728. */
