@@ -39,6 +39,7 @@ import {
   readJson,
   schemaFault,
   timeLeftMs,
+  unsignedOf,
 } from './checks.ts';
 import { type Control, controlOf } from './control.ts';
 import type {
@@ -376,15 +377,6 @@ async function payloadFaults(payload: Payload, offer: Offer): Promise<readonly C
 }
 
 const clamp = (waitMs: number): number => Math.min(SYNC_ANSWER_MS, Math.max(0, waitMs));
-
-/** The caller of a request without an envelope. @throws TroupeError UNAUTHORIZED if it must sign */
-const unsignedOf = ({ sub, roles, profile }: Caller, action: string): Principal => {
-  if (profile === 'A2A-Basic') return { sub, roles };
-  throw new TroupeError(
-    'UNAUTHORIZED',
-    `this token requires A2A-External: send ${action} as a signed envelope`,
-  );
-};
 
 /** The caller with the roles that the envelope claims, which are some of the token's. */
 const principalOf = ({ sub }: Caller, { principal }: Envelope): Principal => ({

@@ -7,6 +7,7 @@
  */
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { TaskEvent, TaskView } from '../../protocols/task.ts';
+import type { TokenScope } from '../../operations/access.ts';
 import type { Transport } from '../../protocols/action.ts';
 
 /** Metadata of an envelope: HTTP headers or NATS headers, by lower-case name. */
@@ -27,6 +28,8 @@ export type Caller = {
   readonly roles: readonly string[];
   readonly tenant: string;
   readonly profile: Profile;
+  /** limits what the roles allow; absent: no limit (`operations/access.ts`) */
+  readonly scopes?: readonly TokenScope[];
 };
 
 export type EdgeRequest = Credentials & {

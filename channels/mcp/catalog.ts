@@ -17,6 +17,7 @@ import type {
   ServerContext,
   Tool,
 } from '@modelcontextprotocol/server';
+import type { Need } from '../../operations/access.ts';
 import type { Caller, Credentials } from '../edge/edge.ts';
 
 /** An authenticated MCP client. */
@@ -130,6 +131,8 @@ export type Catalog = {
   tools(this: void): readonly McpTool[];
   /** one of them by its name, without making the list */
   tool?(this: void, name: string): McpTool | undefined;
+  /** what the scopes of a token must grant for a call of this tool; default nothing */
+  needOf?(this: void, name: string): Need;
   readonly resources?: McpResources | undefined;
   readonly prompts?: readonly McpPrompt[];
   /** values for an argument of a prompt or a resource template, best first; at most 100 */

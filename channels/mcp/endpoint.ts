@@ -15,6 +15,7 @@ import {
   PROTOCOL_VERSION_META_KEY,
   ProtocolError,
 } from '@modelcontextprotocol/server';
+import { assertScope } from '../../operations/access.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../../runtime/index.ts';
 import { header, parseJson, type RouteRequest } from '../http/route.ts';
@@ -71,6 +72,12 @@ export class McpEndpoint {
     if (isPost && !isJsonContentType(request.headers['content-type'] ?? null))
       throw new TroupeError('INVALID_ARGUMENT', 'send a body of content-type application/json');
     const body = isPost ? parseJson(await incoming.body(BODY_BYTES_MAX)) : undefined;
+    if (caller.scopes)
+      assertScopes(
+        caller,
+        body,
+        this.#catalogOf(() => caller),
+      );
     if (!isStateless(body)) {
       const asked = webRequest(incoming);
       if (await isLegacyRequest(asked, body)) {
@@ -110,6 +117,19 @@ const authInfoOf = (caller: McpCaller): AuthInfo => ({
 
 const callerIn = (authInfo: AuthInfo | undefined): McpCaller =>
   (authInfo!.extra as { caller: McpCaller }).caller;
+
+/**
+ * Scopes are checked before a call is served, because a client learns from the status what to ask
+ * for. All other parts of the catalog check them again.
+ * @throws TroupeError FORBIDDEN
+ */
+function assertScopes(caller: McpCaller, body: unknown, { needOf }: Catalog): void {
+  for (const message of [body].flat()) {
+    const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } };
+    if (method === 'tools/call' && needOf) assertScope(caller, needOf(String(params?.name)));
+    if (method === 'tasks/update' || method === 'tasks/cancel') assertScope(caller, 'call');
+  }
+}
 
 /** Whether a body names its revision itself: what the SDK never treats as a request of 2025. */
 const isStateless = (body: unknown): boolean => {

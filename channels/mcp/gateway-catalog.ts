@@ -4,7 +4,12 @@ import type { Edge } from '../edge/edge.ts';
 import { type EvidenceOptions, evidenceOf } from '../http/evidence.ts';
 import { actionTool, actionTools, type ActionToolOptions } from './action-tools.ts';
 import type { Catalog, McpCaller } from './catalog.ts';
-import { operationTool, type OperationToolOptions, operationTools } from './operation-tools.ts';
+import {
+  needOfOperation,
+  operationTool,
+  type OperationToolOptions,
+  operationTools,
+} from './operation-tools.ts';
 import { completionOf, promptsOf, type ResourceOptions, resourcesOf } from './resources.ts';
 import { tasksOf } from './tasks.ts';
 
@@ -35,6 +40,8 @@ export const gatewayCatalog =
           (a, b) => (a.definition.name < b.definition.name ? -1 : 1),
         ),
       tool: (name) => actionTool(options, caller(), name) ?? operationTool(options, caller(), name),
+      needOf: (name) =>
+        needOfOperation(name) ?? (name.startsWith('task__get_status-') ? 'readTasks' : 'call'),
       resources: resourcesOf(resources, caller),
       prompts: promptsOf(resources, caller),
       complete: completionOf(resources, caller),

@@ -5,7 +5,7 @@
  */
 import { type TSchema, Type } from '@sinclair/typebox';
 import type { Tool } from '@modelcontextprotocol/server';
-import { tenantOfOperation } from '../../operations/access.ts';
+import { type Need, needOf, tenantOfOperation } from '../../operations/access.ts';
 import { type CheckedRun, checkedRun } from '../../operations/checked-run.ts';
 import { RESOURCES } from '../../operations/index.ts';
 import { masked } from '../../operations/masked.ts';
@@ -84,6 +84,12 @@ export const operationTool = (
 ): McpTool | undefined => {
   const found = servedTo(options, caller).find(({ tool }) => tool.name === name);
   return found && toolFor(options, caller, found);
+};
+
+/** What the scopes of a token must grant for it; undefined if no operation has this name. */
+export const needOfOperation = (name: string): Need | undefined => {
+  const found = served().find(({ tool }) => tool.name === name);
+  return found && needOf(found.operation.http.method);
 };
 
 const servedTo = ({ which }: OperationToolOptions, caller: McpCaller): readonly Served[] =>

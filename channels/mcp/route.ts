@@ -5,6 +5,7 @@
  * The gateway is an OAuth resource server: `/.well-known/oauth-protected-resource/mcp` (RFC 9728)
  * names the issuers whose tokens it accepts, and `aud` of a token names this gateway (RFC 8707).
  */
+import { TOKEN_SCOPES } from '../../operations/access.ts';
 import { errorData, ERRORS, TroupeError } from '../../protocols/errors.ts';
 import type { Credentials, Identity } from '../edge/edge.ts';
 import { isOperator } from '../edge/identity/operator.ts';
@@ -54,19 +55,19 @@ export function mcpRoutes(options: McpRouteOptions): McpRoutes {
   };
   const handle = async (incoming: RouteRequest): Promise<void> => {
     assertOrigin(incoming, options);
-    let caller: McpCaller;
     try {
-      caller = await callerOf(incoming, options);
+      const caller = await callerOf(incoming, options);
+      await (await (endpoint ??= open())).serve(incoming, caller);
     } catch (error) {
       const data = errorData(error);
-      if (data.code !== 'UNAUTHORIZED') throw error;
+      const { 'www-authenticate': challenge, ...headers } = errorHeaders(data);
+      if (challenge === undefined || incoming.response.headersSent) throw error;
       const metadata = `${options.publicUrl()}${METADATA_PATH}`;
-      return sendJson(incoming.response, ERRORS.UNAUTHORIZED.http, refusalOf(data), {
-        ...errorHeaders(data),
-        'www-authenticate': `Bearer realm="troupe", resource_metadata="${metadata}"`,
+      return sendJson(incoming.response, ERRORS[data.code].http, refusalOf(data), {
+        ...headers,
+        'www-authenticate': `${challenge}, resource_metadata="${metadata}"`,
       });
     }
-    await (await (endpoint ??= open())).serve(incoming, caller);
   };
   return {
     routes: [
@@ -119,5 +120,6 @@ const metadataOf = ({ publicUrl, issuers }: McpRouteOptions) => ({
   resource: `${publicUrl()}${MCP_PATH}`,
   authorization_servers: issuers,
   bearer_methods_supported: ['header'],
+  scopes_supported: TOKEN_SCOPES,
   resource_name: 'troupe',
 });

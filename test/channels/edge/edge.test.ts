@@ -316,32 +316,6 @@ describe('a sequence number', () => {
     const elsewhere = envelope({ context_id: 'other numbers', seq: 1 });
     expect(taskOf(await send(elsewhere)).state).toBe('SUCCEEDED');
   });
-
-  it('is not compared for work without an order, whose repeats are still recognized', async () => {
-    const first = envelope({ context_id: 'unordered' });
-    await send(first);
-    const earlier = envelope({ context_id: 'unordered', seq: first.seq - 1 });
-    const view = taskOf(await send(earlier, { isUnordered: true }));
-    expect(view.state).toBe('SUCCEEDED');
-    expect(taskOf(await send(earlier, { isUnordered: true })).task_id).toBe(view.task_id);
-    const other = { ...earlier, payload: { ...earlier.payload, text: 'other' } };
-    expect(errorOf(await send(other, { isUnordered: true })).code).toBe('CONFLICT');
-  });
-
-  it('answers with `until` when the task waits, or as it is when the client is gone', async () => {
-    const { signal } = new AbortController();
-    const asking = envelope({ action: 'test.ask_word', payload: { schema_version: '1.0' } });
-    expect(taskOf(await send(asking, { until: { signal } })).waiting).toMatchObject({
-      for: 'input',
-    });
-    const gone = AbortSignal.abort();
-    const gate = envelope({ action: 'test.hold_work' });
-    const holding = { ...gate, payload: { schema_version: '1.0', gate: gate.idempotency_key } };
-    for (const until of [{ signal: gone }, { signal, limitMs: 1 }])
-      expect(taskOf(await send(holding, { until })).finished_at).toBeUndefined();
-    real.gate.open(gate.idempotency_key);
-    expect(taskOf(await send(holding, { until: { signal } })).state).toBe('SUCCEEDED');
-  });
 });
 
 describe('limits', () => {
