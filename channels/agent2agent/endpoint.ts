@@ -35,6 +35,8 @@ export type EndpointOptions = CardsOptions & {
   readonly log: { error(facts: object, message: string): void };
 };
 
+type Headers = Readonly<Record<string, string>>;
+
 /** Where a request was sent to. */
 export type Target = {
   readonly agentId: string;
@@ -106,14 +108,11 @@ export class Agent2AgentEndpoint {
     incoming: RouteRequest,
     binding: Binding,
     refusal: Refusal,
-    { id = null, challenge }: { readonly id?: JsonRpcId; readonly challenge?: string } = {},
+    { id = null, headers }: { readonly id?: JsonRpcId; readonly headers?: Headers } = {},
   ): void {
-    const headers = {
-      ...(refusal.data ? errorHeaders(refusal.data) : {}),
-      ...(refusal.http === 401 && challenge ? { 'www-authenticate': challenge } : {}),
-    };
-    if (binding === 'JSONRPC') sendJsonRpcError(incoming, refusal, id, headers);
-    else sendRestError(incoming, refusal, headers);
+    const sent = headers ?? (refusal.data ? errorHeaders(refusal.data) : {});
+    if (binding === 'JSONRPC') sendJsonRpcError(incoming, refusal, id, sent);
+    else sendRestError(incoming, refusal, sent);
   }
 
   refusal(thrown: unknown): Refusal {

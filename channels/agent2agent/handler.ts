@@ -32,9 +32,10 @@ import {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors';
+import { assertScope } from '../../operations/access.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { isFinal, type TaskView } from '../../protocols/task.ts';
-import type { Caller, Credentials, Edge, EdgeRequest } from '../edge/edge.ts';
+import type { Caller, Credentials, Edge, EdgeRequest, Until } from '../edge/edge.ts';
 import { submitCall } from '../edge/submit-call.ts';
 import type { ServedAgent } from './agents.ts';
 import type { TaskLists } from './list-tasks.ts';
@@ -51,12 +52,6 @@ import {
 
 /** How long a blocking send waits; then it returns the task as it is. */
 const WAIT_MS = 600_000;
-/**
- * How long it waits for the end only, which costs least: most actions end sooner. A task that waits
- * for its caller is found after this time.
- */
-const END_WAIT_MS = 50;
-
 /** An authenticated client. */
 export type A2aCaller = Caller & {
   /** with which its requests are made again, as to the Edge */
@@ -90,16 +85,17 @@ export class AgentTasks {
 
   async sendMessage(request: SendMessageRequest): Promise<Task> {
     assertHistoryLength(request.configuration?.historyLength);
-    const isImmediate = request.configuration?.returnImmediately === true;
-    const view = await this.#accept(request, isImmediate ? 0 : END_WAIT_MS);
-    return taskOf(isImmediate ? view : await this.#settled(view));
+    if (request.configuration?.returnImmediately === true)
+      return taskOf(await this.#accept(request));
+    const until = untilCaller(this.#o.caller.disconnected, WAIT_MS);
+    return taskOf(await this.#settled(await this.#accept(request, until), until));
   }
 
   async *sendMessageStream(
     request: SendMessageRequest,
   ): AsyncGenerator<StreamResponse, void, undefined> {
     assertHistoryLength(request.configuration?.historyLength);
-    yield* this.#follow(await this.#accept(request, 0));
+    yield* this.#follow(await this.#accept(request));
   }
 
   async getTask({ tenant, id, historyLength }: GetTaskRequest): Promise<Task> {
@@ -149,6 +145,7 @@ export class AgentTasks {
   }
 
   async createConfig(config: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
+    assertMayWrite(this.#o.caller);
     const view = await this.#task(config.tenant, config.taskId);
     return this.#o.push.create(this.#o.caller, view, config);
   }
@@ -175,37 +172,47 @@ export class AgentTasks {
     taskId,
     id,
   }: DeleteTaskPushNotificationConfigRequest): Promise<void> {
+    assertMayWrite(this.#o.caller);
     await this.#task(tenant, taskId);
     await this.#o.push.remove(this.#o.caller, taskId, id);
   }
 
-  /** The task that the message creates, finds again, or gives input to. */
+  /**
+   * The task that the message creates, finds again, or gives input to.
+   * @param until waits for it; default: returns it at once
+   */
   async #accept(
     { tenant, message: given, configuration }: SendMessageRequest,
-    waitMs: number,
+    until?: Until,
   ): Promise<TaskView> {
     this.#assertTenant(tenant);
     const message = checkedMessage(given);
     const push = configuration?.taskPushNotificationConfig;
     // Refused before the task exists.
     if (push) assertConfig(push);
-    const view = await (message.taskId === '' ? this.#begin(message, waitMs) : this.#continue(message));
+    // The configuration is stored before the wait.
+    const first = push ? undefined : until;
+    const view = await (message.taskId === ''
+      ? this.#begin(message, first)
+      : this.#continue(message));
     // A repeat of the message replaces the same configuration.
     const id = push?.id === '' ? message.messageId.slice(0, 128) : push?.id;
     if (push) await this.#o.push.create(this.#o.caller, view, { ...push, id: id ?? '' });
     return view;
   }
 
-  #begin(message: Message, waitMs: number): Promise<TaskView> {
+  #begin(message: Message, until: Until | undefined): Promise<TaskView> {
     const { edge, agent, caller } = this.#o;
+    const isOwnContext = message.contextId === '';
     const { spec, payload } = callOf(message, agent);
     return submitCall(edge, {
       caller,
       credentials: caller.credentials,
       key: message.messageId,
-      contextId: message.contextId === '' ? contextOf(caller, message) : message.contextId,
+      contextId: isOwnContext ? contextOf(caller, message) : message.contextId,
+      isOwnContext,
       trace: caller.trace,
-      waitMs,
+      until,
       envelope: (head) => ({
         ...head,
         version: '1.0',
@@ -265,13 +272,11 @@ export class AgentTasks {
     if (tenant !== '' && tenant !== this.#o.caller.tenant) throw new TaskNotFoundError();
   }
 
-  /** The task when it has ended or waits for its caller, or after WAIT_MS. */
-  #settled(view: TaskView, signals: readonly AbortSignal[] = []): Promise<TaskView> {
+  /** The task when it has ended or waits for its caller. */
+  #settled(view: TaskView, until: Until): Promise<TaskView> {
     const { edge, caller } = this.#o;
-    if (isFinal(view.state)) return Promise.resolve(view);
-    const limits = [AbortSignal.timeout(WAIT_MS), caller.disconnected];
-    const signal = AbortSignal.any(signals.length > 0 ? [...signals] : limits);
-    return edge.settled(view.task_id, caller.credentials, { signal, ignores: isOperators });
+    if (isFinal(view.state) || waitsForCaller(view)) return Promise.resolve(view);
+    return edge.settled(view.task_id, caller.credentials, until);
   }
 
   /**
@@ -286,7 +291,7 @@ export class AgentTasks {
     const halt = new AbortController();
     const signal = AbortSignal.any([halt.signal, caller.disconnected]);
     let waiting: TaskView | undefined;
-    const settled = this.#settled(view, [signal]).then(
+    const settled = this.#settled(view, untilCaller(signal)).then(
       (now) => {
         if (!waitsForCaller(now)) return;
         waiting = now;
@@ -315,11 +320,25 @@ export class AgentTasks {
   }
 }
 
+/** A wait that ends when the task has ended or waits for its caller; default without a limit. */
+const untilCaller = (signal: AbortSignal, limitMs?: number): Until => ({
+  signal,
+  ignores: isOperators,
+  ...(limitMs === undefined ? {} : { limitMs }),
+});
+
 /** A message without a context begins one, which a repeat of it finds again. */
 const contextOf = ({ sub }: A2aCaller, { messageId }: Message): string =>
   `a2a-${createHash('sha256')
     .update(JSON.stringify([sub, messageId]))
     .digest('base64url')}`;
+
+/** As the Edge does for messages. @throws TroupeError FORBIDDEN */
+function assertMayWrite(caller: A2aCaller): void {
+  assertScope(caller, 'call');
+  if (caller.profile !== 'A2A-Basic')
+    throw new TroupeError('FORBIDDEN', 'this token requires signed envelopes');
+}
 
 const notCancelable = ({ state }: TaskView): TaskNotCancelableError =>
   new TaskNotCancelableError(

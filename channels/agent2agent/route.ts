@@ -16,11 +16,10 @@
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Identity } from '../edge/edge.ts';
-import type { GatewayAuth } from '../gateway/auth/access.ts';
 import { credentialsOf } from '../http/envelopes.ts';
 import {
   assertOrigin,
-  challengeOf,
+  challengeHeaders,
   metadataRoute,
   type ProtectedResource,
 } from '../http/protected-resource.ts';
@@ -39,7 +38,6 @@ export type Agent2AgentRouteOptions = EndpointOptions &
     readonly identity: Pick<Identity, 'authenticate'>;
     /** the installation's own tenant */
     readonly home: string;
-    readonly authMode: GatewayAuth['mode'];
     /** agent of `/.well-known/agent-card.json`; default: the default chat agent */
     readonly defaultAgent?: string;
     /** whether requests without a token get cards */
@@ -103,8 +101,10 @@ class Gate {
       await serve(endpoint, await this.#admit(incoming));
     } catch (thrown) {
       if (incoming.response.headersSent) throw thrown;
-      const challenge = challengeOf({ ...this.#o, path: A2A_PATH });
-      endpoint.refuse(incoming, binding, endpoint.refusal(thrown), { challenge });
+      const refusal = endpoint.refusal(thrown);
+      const resource = { ...this.#o, path: A2A_PATH };
+      const headers = refusal.data ? challengeHeaders(resource, refusal.data) : {};
+      endpoint.refuse(incoming, binding, refusal, { headers });
     }
   }
 
@@ -135,9 +135,9 @@ class Gate {
 
   /** @throws TroupeError FORBIDDEN, UNAUTHORIZED; NOT_FOUND in a tenant that is not the caller's */
   async #admit(incoming: RouteRequest): Promise<Admitted> {
-    const { identity, authMode } = this.#o;
+    const { identity } = this.#o;
     const { request, params, signal } = incoming;
-    assertOrigin(incoming, authMode);
+    assertOrigin(incoming, this.#o);
     const credentials = credentialsOf(incoming);
     const caller = await identity.authenticate(credentials);
     const { tenant, agent: agentId = '' } = params;

@@ -6,9 +6,9 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Envelope } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { CallHead } from '../../protocols/models/function-call.ts';
-import type { TaskView } from '../../protocols/task.ts';
+import { subjectOf, type TaskView } from '../../protocols/task.ts';
 import { parseTraceparent } from '../../protocols/trace.ts';
-import type { Caller, Credentials, Edge, EdgeRequest } from './edge.ts';
+import type { Caller, Credentials, Edge, EdgeRequest, Until } from './edge.ts';
 
 const TTL_SEC = 300;
 /** How often a call for one subject tries to get a number above that of concurrent calls. */
@@ -22,8 +22,10 @@ export type Call = {
   readonly contextId: string;
   /** W3C trace context */
   readonly trace: Pick<EdgeRequest, 'traceparent' | 'tracestate'>;
-  /** wait for the end of the task; default 0 */
-  readonly waitMs?: number;
+  /** waits until the task has ended or waits; default: returns it at once */
+  readonly until?: Until | undefined;
+  /** no other work of the caller has this context */
+  readonly isOwnContext?: boolean;
   /** the envelope with this head */
   readonly envelope: (head: CallHead) => Envelope;
 };
@@ -31,11 +33,14 @@ export type Call = {
 /** The task of the call, durable. @throws TroupeError the refusal */
 export async function submitCall(edge: Pick<Edge, 'submit'>, call: Call): Promise<TaskView> {
   for (let attempt = 1, seq = Date.now(); ; attempt++) {
+    const envelope = call.envelope(headOf(call, seq));
+    const isUnordered = call.isOwnContext === true && subjectOf(envelope) === call.contextId;
     const answer = await edge.submit({
       ...call.credentials,
       transport: 'http',
-      bytes: new TextEncoder().encode(JSON.stringify(call.envelope(headOf(call, seq)))),
-      waitMs: call.waitMs ?? 0,
+      bytes: Buffer.from(JSON.stringify(envelope)),
+      ...(call.until ? { until: call.until } : { waitMs: 0 }),
+      ...(isUnordered ? { isUnordered } : {}),
       ...call.trace,
     });
     if (answer.kind === 'task') return answer.view;

@@ -5,15 +5,14 @@
 import { errorData, ERRORS } from '../../protocols/errors.ts';
 import type { Credentials, Identity } from '../edge/edge.ts';
 import { isOperator } from '../edge/identity/operator.ts';
-import type { GatewayAuth } from '../gateway/auth/access.ts';
 import { credentialsOf } from '../http/envelopes.ts';
 import {
   assertOrigin,
-  challengeOf,
+  challengeHeaders,
   metadataRoute,
   type ProtectedResource,
 } from '../http/protected-resource.ts';
-import { errorHeaders, refusalOf, type Route, type RouteRequest, sendJson } from '../http/route.ts';
+import { refusalOf, type Route, type RouteRequest, sendJson } from '../http/route.ts';
 import type { McpCaller } from './catalog.ts';
 import type { CatalogOf, EndpointOptions, McpEndpoint } from './endpoint.ts';
 
@@ -26,7 +25,6 @@ export type McpRouteOptions = Omit<EndpointOptions, 'catalogOf'> &
     readonly identity: Pick<Identity, 'authenticate'>;
     /** the installation's own tenant, whose operators administer all tenants */
     readonly home: string;
-    readonly authMode: GatewayAuth['mode'];
   };
 
 export type McpRoutes = {
@@ -46,19 +44,16 @@ export function mcpRoutes(options: McpRouteOptions): McpRoutes {
     return new McpEndpoint({ ...options, catalogOf });
   };
   const handle = async (incoming: RouteRequest): Promise<void> => {
-    assertOrigin(incoming, options.authMode);
-    let caller: McpCaller;
+    assertOrigin(incoming, resource);
     try {
-      caller = await callerOf(incoming, options);
+      const caller = await callerOf(incoming, options);
+      await (await (endpoint ??= open())).serve(incoming, caller);
     } catch (error) {
       const data = errorData(error);
-      if (data.code !== 'UNAUTHORIZED') throw error;
-      return sendJson(incoming.response, ERRORS.UNAUTHORIZED.http, refusalOf(data), {
-        ...errorHeaders(data),
-        'www-authenticate': challengeOf(resource),
-      });
+      const headers = challengeHeaders(resource, data);
+      if (!headers['www-authenticate'] || incoming.response.headersSent) throw error;
+      sendJson(incoming.response, ERRORS[data.code].http, refusalOf(data), headers);
     }
-    await (await (endpoint ??= open())).serve(incoming, caller);
   };
   return {
     routes: [
