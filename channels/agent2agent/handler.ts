@@ -32,9 +32,9 @@ import {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors';
-import { assertScope } from '../../operations/access.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { isFinal, type TaskView } from '../../protocols/task.ts';
+import { unsignedOf } from '../edge/checks.ts';
 import type { Caller, Credentials, Edge, EdgeRequest, Until } from '../edge/edge.ts';
 import { submitCall } from '../edge/submit-call.ts';
 import type { ServedAgent } from './agents.ts';
@@ -52,6 +52,9 @@ import {
 
 /** How long a blocking send waits; then it returns the task as it is. */
 const WAIT_MS = 600_000;
+/** The change of a push configuration, in refusals. */
+const PUSH_CONFIG = 'the push configuration';
+
 /** An authenticated client. */
 export type A2aCaller = Caller & {
   /** with which its requests are made again, as to the Edge */
@@ -145,7 +148,7 @@ export class AgentTasks {
   }
 
   async createConfig(config: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
-    assertMayWrite(this.#o.caller);
+    unsignedOf(this.#o.caller, PUSH_CONFIG);
     const view = await this.#task(config.tenant, config.taskId);
     return this.#o.push.create(this.#o.caller, view, config);
   }
@@ -172,7 +175,7 @@ export class AgentTasks {
     taskId,
     id,
   }: DeleteTaskPushNotificationConfigRequest): Promise<void> {
-    assertMayWrite(this.#o.caller);
+    unsignedOf(this.#o.caller, PUSH_CONFIG);
     await this.#task(tenant, taskId);
     await this.#o.push.remove(this.#o.caller, taskId, id);
   }
@@ -332,13 +335,6 @@ const contextOf = ({ sub }: A2aCaller, { messageId }: Message): string =>
   `a2a-${createHash('sha256')
     .update(JSON.stringify([sub, messageId]))
     .digest('base64url')}`;
-
-/** As the Edge does for messages. @throws TroupeError FORBIDDEN */
-function assertMayWrite(caller: A2aCaller): void {
-  assertScope(caller, 'call');
-  if (caller.profile !== 'A2A-Basic')
-    throw new TroupeError('FORBIDDEN', 'this token requires signed envelopes');
-}
 
 const notCancelable = ({ state }: TaskView): TaskNotCancelableError =>
   new TaskNotCancelableError(

@@ -1,5 +1,11 @@
 /** Errors: one table of codes for every binding, and the nine errors of the protocol itself. */
-import * as sdk from '@a2a-js/sdk/errors';
+import {
+  ContentTypeNotSupportedError,
+  TaskNotCancelableError,
+  TaskNotFoundError,
+  UnsupportedOperationError,
+  VersionNotSupportedError,
+} from '@a2a-js/sdk/errors';
 import { expect, test } from 'vitest';
 import {
   jsonRpcError,
@@ -45,14 +51,17 @@ test('what is thrown by accident shows nothing', () => {
 });
 
 test.each([
-  ['TaskNotFoundError', -32_001, 404, 'NOT_FOUND', 'TASK_NOT_FOUND'],
-  ['TaskNotCancelableError', -32_002, 400, 'FAILED_PRECONDITION', 'TASK_NOT_CANCELABLE'],
-  ['UnsupportedOperationError', -32_004, 400, 'FAILED_PRECONDITION', 'UNSUPPORTED_OPERATION'],
-  ['ContentTypeNotSupportedError', -32_005, 400, 'INVALID_ARGUMENT', 'CONTENT_TYPE_NOT_SUPPORTED'],
-  ['VersionNotSupportedError', -32_009, 400, 'FAILED_PRECONDITION', 'VERSION_NOT_SUPPORTED'],
-] as const)('%s is sent as the specification has it', (name, jsonRpc, http, grpc, reason) => {
-  const refusal = refusalOf(new sdk[name]());
-  expect(refusal).toMatchObject({ jsonRpc, http, grpc });
-  expect(refusal.details).toMatchObject([{ reason, domain: 'a2a-protocol.org' }]);
-  expect(jsonRpcStatus(refusal)).toBe(200);
-});
+  [TaskNotFoundError, -32_001, 404, 'NOT_FOUND', 'TASK_NOT_FOUND'],
+  [TaskNotCancelableError, -32_002, 400, 'FAILED_PRECONDITION', 'TASK_NOT_CANCELABLE'],
+  [UnsupportedOperationError, -32_004, 400, 'FAILED_PRECONDITION', 'UNSUPPORTED_OPERATION'],
+  [ContentTypeNotSupportedError, -32_005, 400, 'INVALID_ARGUMENT', 'CONTENT_TYPE_NOT_SUPPORTED'],
+  [VersionNotSupportedError, -32_009, 400, 'FAILED_PRECONDITION', 'VERSION_NOT_SUPPORTED'],
+] as const)(
+  'an error of the protocol is sent as the specification has it: %#',
+  (ProtocolError, jsonRpc, http, grpc, reason) => {
+    const refusal = refusalOf(new ProtocolError());
+    expect(refusal).toMatchObject({ jsonRpc, http, grpc });
+    expect(refusal.details).toMatchObject([{ reason, domain: 'a2a-protocol.org' }]);
+    expect(jsonRpcStatus(refusal)).toBe(200);
+  },
+);
