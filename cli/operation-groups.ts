@@ -120,7 +120,7 @@ const GROUPS: readonly (OperationGroup | AddCommands)[] = [
   {
     name: 'calls',
     about: 'what agents called on MCP servers and A2A agents',
-    load: async () => (await import('../operations/remote-calls.ts')).remoteCalls,
+    load: async () => (await import('../operations/calls.ts')).calls,
   },
   {
     name: 'subagents',
