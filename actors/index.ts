@@ -1,6 +1,8 @@
 /** The entry point of the actors: the shipped types, and the addresses of their instances. */
 import { type Address, address } from '../protocols/address.ts';
 import { type ActorDefinition, defineActor } from '../runtime/index.ts';
+import { agentMessageEffects } from './agent-message/effects.ts';
+import { agentMessageMachine } from './agent-message/machine.ts';
 import { agentMachine } from './agent/machine.ts';
 import { withCosts } from './agent/migrate.ts';
 import { approvalMachine } from './approval/machine.ts';
@@ -25,6 +27,8 @@ import { notificationMachine } from './notification/machine.ts';
 import { post } from './notification/webhook.ts';
 import { processMachine } from './process/machine.ts';
 import { conclude, plan } from './process/plan.ts';
+import { remoteCallEffects } from './remote-call/effects.ts';
+import { remoteCallMachine } from './remote-call/machine.ts';
 import { rootMachine } from './root/machine.ts';
 import { withPlacement } from './root/migrate.ts';
 import { assemble } from './session/effects/assemble.ts';
@@ -90,6 +94,7 @@ export const supervisorAddress = (tenant: string, name: string): Address =>
  */
 export const shippedActors = (): ActorDefinition[] => [
   ...conversationActors(),
+  ...outsideActors(),
   ...memoryActors(),
   ...channelActors(),
   ...taskActors(),
@@ -149,6 +154,17 @@ const conversationActors = (): ActorDefinition[] => [
     idleMs: 60_000,
     whenDone: 'forget',
   }),
+  // A failed message resumes: a restart would send it a second time.
+  defineActor({
+    type: 'agent-message',
+    version: 1,
+    machine: agentMessageMachine,
+    effects: agentMessageEffects,
+    supervision: { onThrow: 'resume' },
+    workTimers: ['runTime'],
+    idleMs: 10_000,
+    whenDone: 'forget',
+  }),
   // A failed subagent resumes: a restarted one would never report its end.
   defineActor({
     type: 'subagent',
@@ -168,6 +184,20 @@ const conversationActors = (): ActorDefinition[] => [
     effects: { look },
     supervision: { onThrow: 'resume' },
     idleMs: 60_000,
+    whenDone: 'forget',
+  }),
+];
+
+/** Calls of tools to programs outside. A failed call resumes: a restart would call again. */
+const outsideActors = (): ActorDefinition[] => [
+  defineActor({
+    type: 'remote-call',
+    version: 1,
+    machine: remoteCallMachine,
+    effects: remoteCallEffects,
+    supervision: { onThrow: 'resume' },
+    workTimers: ['timeLimit'],
+    idleMs: 10_000,
     whenDone: 'forget',
   }),
 ];
