@@ -33,7 +33,12 @@ export const begin = on(SEND_MESSAGE, ({ event }): Change => {
   const name = conversation ?? task_context ?? task_id;
   return {
     reply: meta.reply ?? null,
-    asked: { agentId, text, sessionKey: sessionKeyOf(agentId, sender, name), ...defined({ sender }) },
+    asked: {
+      agentId,
+      text,
+      sessionKey: sessionKeyOf(agentId, sender, name),
+      ...defined({ sender }),
+    },
   };
 });
 

@@ -12,7 +12,8 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import type { RemoteAgentConfig } from '../../runtime/config/index.ts';
+import { REMOTE_CALL_MS_MAX } from '../../protocols/remote-call.ts';
+import { redacted, type RemoteAgentConfig } from '../../runtime/config/index.ts';
 import { bodyOf } from '../net/bounded-body.ts';
 import { guardedLookup } from '../net/guarded-lookup.ts';
 import { guardedRequest } from '../net/guarded-request.ts';
@@ -20,7 +21,7 @@ import { hostOf, isPublicAddress } from '../net/public-address.ts';
 
 /** Maximum answer of a call: a task with its files in base64. */
 const ANSWER_BYTES_MAX = 16 * 2 ** 20;
-const TIMEOUT_MS = 30_000;
+const DOCUMENT_MS = 30_000;
 const RETRY_AFTER_SECONDS_MAX = 3_600;
 
 export type HttpAnswer = {
@@ -56,6 +57,13 @@ export class RemoteHttp {
     return URL.canParse(url) && this.#origins.has(new URL(url).origin);
   }
 
+  /** Foreign text without our credentials, which an agent might repeat. */
+  masked(text: string): string {
+    const { bearer, headers } = this.#agent;
+    const values = [bearer, ...Object.values(headers)].flatMap((secret) => secret?.reveal() ?? []);
+    return values.reduce((rest, value) => rest.replaceAll(value, redacted), text);
+  }
+
   /**
    * Reads a document: the card, keys, a file. Credentials are sent only to allowed origins.
    * @throws TroupeError FORBIDDEN, UNAVAILABLE, DEADLINE_EXCEEDED, PAYLOAD_TOO_LARGE,
@@ -63,7 +71,12 @@ export class RemoteHttp {
    */
   async get(url: URL, { headers = {}, ...limits }: Get): Promise<HttpAnswer> {
     const sent = { ...(this.allows(url.href) && this.#credentials()), ...headers };
-    const answer = await this.#send(url, { method: 'GET', headers: sent, ...limits });
+    const answer = await this.#send(url, {
+      method: 'GET',
+      headers: sent,
+      timeoutMs: DOCUMENT_MS,
+      ...limits,
+    });
     if (answer.status === 200 || answer.status === 304) return answer;
     const refusal = this.#refusalOf(url, answer);
     if (refusal) throw refusal;
@@ -72,8 +85,8 @@ export class RemoteHttp {
   }
 
   /**
-   * A `fetch` for the SDK, which makes calls. @throws (its requests) TroupeError when the request
-   * was not done; LostAnswer
+   * A `fetch` for the SDK, which makes calls; the signal is their time limit. @throws (its
+   * requests) TroupeError when the request was not done; LostAnswer
    */
   readonly fetch: typeof fetch = async (input, init = {}) => {
     const url = new URL(input instanceof Request ? input.url : input);
@@ -86,6 +99,8 @@ export class RemoteHttp {
     if (status < 200 || status === 502 || status === 504 || status > 599)
       throw new LostAnswer(`${url.origin} answered ${status}`);
     const type = answer.headers['content-type'];
+    if (status >= 500 && !/json/i.test(type ?? ''))
+      throw new LostAnswer(`${url.origin} answered ${status} without an error of A2A`);
     const headers = defined({ 'content-type': type });
     const hasBody = status !== 204 && status !== 205;
     return new Response(hasBody ? new Uint8Array(answer.body) : null, { status, headers });
@@ -99,6 +114,7 @@ export class RemoteHttp {
         ...(typeof body === 'string' && { body }),
         signal: signal ?? new AbortController().signal,
         bytesMax: ANSWER_BYTES_MAX,
+        timeoutMs: REMOTE_CALL_MS_MAX,
       });
     } catch (error) {
       if (wasNotSent(error)) throw error;
@@ -108,7 +124,7 @@ export class RemoteHttp {
 
   async #send(
     url: URL,
-    { bytesMax, ...request }: Omit<Parameters<typeof guardedRequest>[1], 'timeoutMs'> & Get,
+    { bytesMax, ...request }: Parameters<typeof guardedRequest>[1] & Get,
   ): Promise<HttpAnswer> {
     const host = hostOf(url);
     const allows = (_: string, address: string) => this.#allowsAddress(url, address);
@@ -118,7 +134,6 @@ export class RemoteHttp {
       throw new TroupeError('FORBIDDEN', `${url.origin} is not encrypted: use https://`);
     const response = await guardedRequest(url, {
       ...request,
-      timeoutMs: TIMEOUT_MS,
       lookup: guardedLookup({ allows, refusal: notPublic }),
     });
     const { statusCode: status = 0, headers } = response;
