@@ -10,7 +10,7 @@ import { runProgram } from './program.ts';
 
 type File = { tools: { a2a: { agents: Record<string, unknown> } } };
 const agentsIn = (data: string) =>
-  (JSON5.parse(readFileSync(join(data, 'troupe.json5'), 'utf8')) as File).tools.a2a.agents;
+  JSON5.parse<File>(readFileSync(join(data, 'troupe.json5'), 'utf8')).tools.a2a.agents;
 
 describe('troupe a2a', () => {
   it('adds an agent with its card and key, shows it, and removes it', async () => {

@@ -231,7 +231,7 @@ class ScriptedExecutor implements AgentExecutor {
     else if (text === 'reject') status(TaskState.TASK_STATE_REJECTED, 'not my job');
     else if (text === 'parts') {
       const [, data] = userMessage.parts;
-      complete((data?.content?.value as unknown[]).map((part) => partFrom(part)));
+      complete((data!.content!.value as unknown[]).map((part) => partFrom(part)));
     } else complete([textPart(`done: ${text}`)]);
     return bus.finished();
   };

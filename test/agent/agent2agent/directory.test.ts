@@ -182,7 +182,7 @@ describe('a hostile card', () => {
   });
 
   it('is refused when it is no card of version 1.0', async () => {
-    const texts = ['', '[]', '"x"', 'null', '{"name":', `${'['.repeat(5_000)}`, '{"name":"x"}'];
+    const texts = ['', '[]', '"x"', 'null', '{"name":', '['.repeat(5_000), '{"name":"x"}'];
     const old = { name: 'x', url: 'http://127.0.0.1/', protocolVersion: '0.3.0' };
     for (const text of [...texts, JSON.stringify(old), '{"name":"x","supportedInterfaces":{}}']) {
       const agent = await answering(text);

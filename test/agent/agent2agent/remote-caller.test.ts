@@ -3,7 +3,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cancel, follow, type SendInput, start } from '../../../agent/agent2agent/remote-caller.ts';
-import type { RemoteCall, RemoteStep } from '../../../protocols/remote-call.ts';
+import type { RemoteCall, RemoteResult, RemoteStep } from '../../../protocols/remote-call.ts';
 import { Secret } from '../../../runtime/config/index.ts';
 import { type A2aAgentOptions, startA2aAgent } from '../../servers/a2a-agent.ts';
 import { eventually } from '../../runtime/eventually.ts';
@@ -42,7 +42,7 @@ function callsTo(url: string, more: Remote = {}) {
     follow: (handle: unknown) => follow(call, handle, request, options),
     cancel: (handle: unknown) => cancel(call, handle, request, options),
     /** Follows a call to its end. */
-    async ended(step: RemoteStep): Promise<Extract<RemoteStep, { kind: 'done' }>['result']> {
+    ended: async (step: RemoteStep): Promise<RemoteResult> => {
       let now = step;
       while (now.kind === 'running') now = await follow(call, now.handle, request, options);
       return now.result;
