@@ -154,17 +154,6 @@ const conversationActors = (): ActorDefinition[] => [
     idleMs: 60_000,
     whenDone: 'forget',
   }),
-  // A failed message resumes: a restart would send it a second time.
-  defineActor({
-    type: 'agent-message',
-    version: 1,
-    machine: agentMessageMachine,
-    effects: agentMessageEffects,
-    supervision: { onThrow: 'resume' },
-    workTimers: ['runTime'],
-    idleMs: 10_000,
-    whenDone: 'forget',
-  }),
   // A failed subagent resumes: a restarted one would never report its end.
   defineActor({
     type: 'subagent',
@@ -188,8 +177,9 @@ const conversationActors = (): ActorDefinition[] => [
   }),
 ];
 
-/** Calls of tools to programs outside. A failed call resumes: a restart would call again. */
+/** Calls of agents to programs outside, and messages of such programs to agents. */
 const outsideActors = (): ActorDefinition[] => [
+  // A failed call resumes: a restart would call again.
   defineActor({
     type: 'remote-call',
     version: 1,
@@ -197,6 +187,17 @@ const outsideActors = (): ActorDefinition[] => [
     effects: remoteCallEffects,
     supervision: { onThrow: 'resume' },
     workTimers: ['timeLimit'],
+    idleMs: 10_000,
+    whenDone: 'forget',
+  }),
+  // A failed message resumes: a restart would send it a second time.
+  defineActor({
+    type: 'agent-message',
+    version: 1,
+    machine: agentMessageMachine,
+    effects: agentMessageEffects,
+    supervision: { onThrow: 'resume' },
+    workTimers: ['runTime'],
     idleMs: 10_000,
     whenDone: 'forget',
   }),

@@ -92,7 +92,7 @@ describe('a2a_send', () => {
 
   it('fails with a reason that the model can act on', async () => {
     const { call, agent } = await worker();
-    expect(await call({ agent: 'nobody', message: 'x' })).toMatchObject({ isError: true });
+    expect(await call({ agent: 'unknown', message: 'x' })).toMatchObject({ isError: true });
     const empty = await call({ agent: 'weather' });
     expect(empty.text).toBe('Send a message, data, or both.');
     const secret = await call({ agent: 'weather', message: 'my very-secret-value' });
