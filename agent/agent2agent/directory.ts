@@ -163,15 +163,13 @@ export class RemoteAgents {
     const { store } = this.#o;
     const url = cardUrlOf(agent.url).href;
     const [first] = signers;
+    if (first === undefined && agent.requireSignature) {
+      const message = `the card of ${name} is not signed, and the configuration requires a signature`;
+      throw new TroupeError('FORBIDDEN', message);
+    }
     if (agent.key === NO_KEY) return undefined;
     const known = agent.key ?? (await store.pinned(url));
-    if (known === undefined && first === undefined) {
-      if (!agent.requireSignature) return undefined;
-      throw new TroupeError(
-        'FORBIDDEN',
-        `the card of ${name} is not signed, and the configuration requires a signature`,
-      );
-    }
+    if (known === undefined && first === undefined) return undefined;
     const key = known ?? (await store.pin(url, first!));
     if (signers.includes(key)) return key;
     const what =

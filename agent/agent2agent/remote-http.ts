@@ -99,8 +99,10 @@ export class RemoteHttp {
     if (status < 200 || status === 502 || status === 504 || status > 599)
       throw new LostAnswer(`${url.origin} answered ${status}`);
     const type = answer.headers['content-type'];
-    if (status >= 500 && !/json/i.test(type ?? ''))
-      throw new LostAnswer(`${url.origin} answered ${status} without an error of A2A`);
+    if (status >= 400 && !/json/i.test(type ?? '')) {
+      const message = `${url.origin} answered ${status} without an error of A2A`;
+      throw status < 500 ? new TroupeError('INVALID_ARGUMENT', message) : new LostAnswer(message);
+    }
     const headers = defined({ 'content-type': type });
     const hasBody = status !== 204 && status !== 205;
     return new Response(hasBody ? new Uint8Array(answer.body) : null, { status, headers });

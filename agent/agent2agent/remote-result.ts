@@ -110,7 +110,10 @@ function resultOf(
   if (kept.leftOut > 0) texts.push(`[${kept.leftOut} more files are left out]`);
   const text = [...head, '', ...texts.filter((one) => one !== '')].join('\n').trim();
   return {
-    text: fromOutside(`the A2A agent ${name}`, bounded(cleanLines(masked(text)))),
+    text: fromOutside(
+      `the A2A agent ${name}`,
+      bounded(cleanLines(masked(text).slice(0, 2 * TEXT_CHARACTERS_MAX))),
+    ),
     ...(isError && { isError }),
     ...(kept.images.length > 0 && { images: kept.images }),
   };
@@ -120,7 +123,15 @@ function resultOf(
 const textOf = ({ content }: Part): string => {
   if (content?.$case === 'text') return content.value.slice(0, TEXT_CHARACTERS_MAX + 1);
   if (content?.$case !== 'data') return '';
-  return JSON.stringify(content.value).slice(0, TEXT_CHARACTERS_MAX + 1);
+  return jsonText(content.value).slice(0, TEXT_CHARACTERS_MAX + 1);
+};
+
+const jsonText = (value: unknown): string => {
+  try {
+    return JSON.stringify(value) ?? '';
+  } catch {
+    return '[data that is nested too deeply]';
+  }
 };
 
 const cleanLines = (text: string): string => text.split(/\r?\n/).map(plainText).join('\n');

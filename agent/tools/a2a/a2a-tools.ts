@@ -18,6 +18,7 @@ import { callRemote } from '../remote.ts';
 import { defineTool, type Tool, type ToolContext, type ToolResult } from '../tool.ts';
 import { fromOutside } from '../web/net/outside.ts';
 
+const SECONDS_MAX = REMOTE_CALL_MS_MAX / 1_000;
 const MESSAGE_CHARACTERS_MAX = 65_536;
 const DATA_CHARACTERS_MAX = 65_536;
 /** All agents together, in the description of `a2a_send`. */
@@ -46,14 +47,16 @@ const sendParameters = (names: readonly string[]) =>
         }),
       ),
       data: Type.Optional(
-        Type.Unknown({ description: 'JSON for the agent, if its skills ask for it' }),
+        Type.Record(Type.String(), Type.Unknown(), {
+          description: 'JSON for the agent, if its skills ask for it',
+        }),
       ),
       taskId: id('to answer what a task asks for: its id, from the result of an earlier call'),
       contextId: id(
         'to continue a conversation with the agent: from the result of an earlier call',
       ),
       timeoutSeconds: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 86_400, description: 'default: as configured' }),
+        Type.Integer({ minimum: 1, maximum: SECONDS_MAX, description: 'default: as configured' }),
       ),
     },
     { additionalProperties: false },
@@ -72,7 +75,7 @@ function sendTool(agents: RemoteAgents): Tool {
     parameters: sendParameters(names),
     class: 'keyed',
     parallel: true,
-    timeoutMs: Math.min(longest, REMOTE_CALL_MS_MAX) + ANSWER_MS,
+    timeoutMs: longest + ANSWER_MS,
     question: ({ agent, ...said }) => ({
       command: `a2a_send ${agent}`,
       detail: `to the A2A agent ${agent} at ${agents.configOf(agent).url}: ${JSON.stringify(said)}`,
@@ -87,7 +90,7 @@ function sendTool(agents: RemoteAgents): Tool {
         name: 'send',
         input,
         class: (await deduplicates(agents, agent, context)) ? 'keyed' : 'once',
-        timeoutMs: Math.min(seconds * 1_000, REMOTE_CALL_MS_MAX),
+        timeoutMs: seconds * 1_000,
       };
       return callRemote(call, context);
     },

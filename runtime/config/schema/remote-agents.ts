@@ -68,7 +68,8 @@ const remoteAgent = section('one agent', {
   ),
   timeoutSeconds: Type.Integer({
     minimum: 1,
-    maximum: 86_400,
+    // REMOTE_CALL_MS_MAX
+    maximum: 43_200,
     default: 600,
     description: 'maximum time for one call, seconds; a call may ask for less',
   }),

@@ -167,6 +167,7 @@ describe('a call of an A2A agent', () => {
     [429, 'RATE_LIMIT_EXCEEDED'],
     [503, 'UNAVAILABLE'],
     [307, 'FORBIDDEN'],
+    [404, 'INVALID_ARGUMENT'],
   ])('is not made when the agent answers %d', async (status, code) => {
     const { send } = await agentOf({
       intercept: (request, response) => {
@@ -224,6 +225,21 @@ describe('a call of an A2A agent', () => {
     const refused = await sendAgain({ message: 'x' });
     expect(refused).toMatchObject({ kind: 'done', result: { isError: true } });
     expect(JSON.stringify(refused)).toContain('bad token Bearer ***');
+  });
+
+  it('shows data that is nested deeply as such', async () => {
+    const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
+    const { send } = await agentOf({
+      intercept: ({ method }, response, body) => {
+        if (method !== 'POST') return false;
+        const { id } = JSON.parse(body) as { id: number };
+        const message = `{"messageId":"m","role":"ROLE_AGENT","parts":[{"data":${deep}}]}`;
+        response.end(`{"jsonrpc":"2.0","id":${id},"result":{"message":${message}}}`);
+        return true;
+      },
+    });
+    const step = await send({ message: 'x' });
+    expect(JSON.stringify(step)).toContain('[data that is nested too deeply]');
   });
 
   it('limits a large answer, and does not read a huge one', async () => {
