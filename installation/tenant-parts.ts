@@ -27,6 +27,7 @@ import type { Blobs } from '../runtime/blobs/blobs.ts';
 import { type MemoryParts, memoryParts } from './memory-options.ts';
 import { settingsOf } from './agent-settings.ts';
 import { knownSecrets } from './known-secrets.ts';
+import { remoteAgentCaller, remoteAgentsOf } from './remote-agents.ts';
 import { skillsFolderOf } from './skills-folder.ts';
 import { keysFromEnvironment } from './start-rules.ts';
 import { talkRulesOf } from './talk-rules.ts';
@@ -107,12 +108,14 @@ function partsOf(
   const agents = resolveAgents(config);
   const facts = sessionFacts(catalog, agents);
   const memory = memoryParts(config, { catalog, blobs, secrets });
+  const remoteAgents = remoteAgentsOf(config, { blobs });
   const services: TenantServices = {
     catalog,
     tools: createToolRegistry([
-      ...toolsOf(config, { clustered, bucket, facts, memory }),
+      ...toolsOf(config, { clustered, bucket, facts, memory, remoteAgents }),
       ...ownTools,
     ]),
+    remote: { a2a: remoteAgentCaller(remoteAgents, bucket) },
     hooks: createHooks(),
     talk: talkRulesOf(config),
     skillsFolder: skillsFolderOf(config),

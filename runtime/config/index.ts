@@ -23,6 +23,7 @@ export {
   type Config,
   type PluginConfig,
   type ProviderConfig,
+  type RemoteAgentConfig,
   type SandboxConfig,
   configSchema,
 } from './schema/schema.ts';

@@ -15,6 +15,7 @@ import type { Config } from '../schema/schema.ts';
 import { nearest, withGuess } from './suggest.ts';
 import { linksAreApart, resetZoneExists } from './session-checks.ts';
 import { memorySearchStands } from './memory-checks.ts';
+import { remoteAgentsUseTls } from './remote-agent-checks.ts';
 import { treesHoldOne } from './talk-checks.ts';
 import { knownTools } from './tool-checks.ts';
 import { ownSections, tenantConfig, tenantsWithOwn } from '../tenants.ts';
@@ -76,6 +77,7 @@ export const crossChecks: readonly Rule[] = [
   linksAreApart,
   resetZoneExists,
   accountsReceive,
+  remoteAgentsUseTls,
 ];
 
 /** No block could have the minimum length. */

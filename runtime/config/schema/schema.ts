@@ -233,6 +233,7 @@ function withTolerance(schema: TSchema): TSchema {
  */
 export type Config = Loaded<typeof loadedSchema> & { readonly home: string };
 export type AgentConfig = Config['agents']['agents'][number];
+export type RemoteAgentConfig = Config['tools']['a2a']['agents'][string];
 export type PluginConfig = Config['plugins']['entries'][string];
 export type ProviderConfig = Config['models']['providers'][string];
 export type SandboxConfig = Config['agents']['defaults']['sandbox'];
