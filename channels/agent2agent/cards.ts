@@ -12,6 +12,7 @@ import {
   generateAgentCardSignature,
 } from '@a2a-js/sdk';
 import type { ActionSpec } from '../../protocols/action.ts';
+import { DEDUPLICATION_EXTENSION } from '../../protocols/agent2agent.ts';
 import { LruMap } from '../../runtime/index.ts';
 import { SIGNING_ALG, type Signer } from '../edge/identity/signer.ts';
 import { schemaUrl } from '../http/registry.ts';
@@ -73,15 +74,7 @@ export class Cards {
         streaming: true,
         pushNotifications: true,
         extendedAgentCard: true,
-        extensions: [
-          {
-            uri: EVENT_IDS_EXTENSION,
-            description:
-              'Events of streams have ids. SubscribeToTask with the header Last-Event-ID returns, after the task, the events that were missed.',
-            required: false,
-            params: undefined,
-          },
-        ],
+        extensions: EXTENSIONS,
       },
       securitySchemes: { bearer: BEARER },
       securityRequirements: [{ schemes: { bearer: { list: [] } } }],
@@ -95,6 +88,23 @@ export class Cards {
     };
   }
 }
+
+const EXTENSIONS = [
+  {
+    uri: EVENT_IDS_EXTENSION,
+    description:
+      'Events of streams have ids. SubscribeToTask with the header Last-Event-ID returns, after the task, the events that were missed.',
+    required: false,
+    params: undefined,
+  },
+  {
+    uri: DEDUPLICATION_EXTENSION,
+    description:
+      'A message with the messageId of an earlier one of the same client and context is not done again: it gets the task of that one.',
+    required: false,
+    params: undefined,
+  },
+];
 
 const descriptionOf = (id: string, isChat: boolean, actions: readonly ActionSpec[]): string =>
   isChat

@@ -1,5 +1,6 @@
 /** `subscriptions/listen` with tasks: what a client is sent until they have ended. */
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
+import { eventually } from '../../runtime/eventually.ts';
 import { type McpGateway, serveMcp, TASKS } from './gateway.ts';
 
 const HOLD = 'test__hold_work-v1';
@@ -62,7 +63,7 @@ test('the stream has each change of the tasks, whole, and ends with the last of 
   const held = await started(gateway, HOLD, { gate: 'g' });
   const asking = await started(gateway, ASK, {});
   const { messages, ended } = await listen(gateway, [held, asking, 'no-such-task']);
-  await vi.waitFor(() => {
+  await eventually(() => {
     expect(statesOf(messages, held)).toContain('working');
     expect(statesOf(messages, asking)).toContain('input_required');
   });
@@ -74,7 +75,7 @@ test('the stream has each change of the tasks, whole, and ends with the last of 
     },
   });
   gateway.gate.open('g');
-  await vi.waitFor(() => expect(statesOf(messages, held).at(-1)).toBe('completed'));
+  await eventually(() => expect(statesOf(messages, held).at(-1)).toBe('completed'));
   await gateway.rpc('tasks/cancel', { taskId: asking }, { capabilities: TASKS });
   await ended;
   expect(statesOf(messages, asking).at(-1)).toBe('cancelled');
