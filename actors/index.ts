@@ -25,6 +25,8 @@ import { notificationMachine } from './notification/machine.ts';
 import { post } from './notification/webhook.ts';
 import { processMachine } from './process/machine.ts';
 import { conclude, plan } from './process/plan.ts';
+import { remoteCallEffects } from './remote-call/effects.ts';
+import { remoteCallMachine } from './remote-call/machine.ts';
 import { rootMachine } from './root/machine.ts';
 import { withPlacement } from './root/migrate.ts';
 import { assemble } from './session/effects/assemble.ts';
@@ -90,6 +92,7 @@ export const supervisorAddress = (tenant: string, name: string): Address =>
  */
 export const shippedActors = (): ActorDefinition[] => [
   ...conversationActors(),
+  ...outsideActors(),
   ...memoryActors(),
   ...channelActors(),
   ...taskActors(),
@@ -168,6 +171,20 @@ const conversationActors = (): ActorDefinition[] => [
     effects: { look },
     supervision: { onThrow: 'resume' },
     idleMs: 60_000,
+    whenDone: 'forget',
+  }),
+];
+
+/** Calls of tools to programs outside. A failed call resumes: a restart would call again. */
+const outsideActors = (): ActorDefinition[] => [
+  defineActor({
+    type: 'remote-call',
+    version: 1,
+    machine: remoteCallMachine,
+    effects: remoteCallEffects,
+    supervision: { onThrow: 'resume' },
+    workTimers: ['timeLimit'],
+    idleMs: 10_000,
     whenDone: 'forget',
   }),
 ];

@@ -5,6 +5,7 @@
  * returns them.
  */
 import { parseAddress } from '../protocols/address.ts';
+import type { RemoteCallers } from '../protocols/remote-call.ts';
 import type { EffectContext } from '../runtime/index.ts';
 import type { Hooks } from './hooks/hooks.ts';
 import type { ModelCatalog } from './models/catalog.ts';
@@ -23,6 +24,8 @@ export type TenantServices = SkillSettings & {
   readonly talk: TalkRules;
   /** Masks secret values in tool results. */
   readonly secrets: SecretMask;
+  /** Make calls to programs outside, for the actor `remote-call`; absent: none can be made. */
+  readonly remote?: RemoteCallers;
 };
 
 export type AgentServices = TenantServices & {
