@@ -69,7 +69,8 @@ function partOf(block: ContentBlock, images: ImagePart[]): string {
 function imagePart(data: string, images: ImagePart[]): string {
   const image = imageOf(data);
   if (!image) return '[an image is left out: its type is not supported, or it is too large]';
-  if (images.length >= IMAGES_MAX) return `[an image is left out: only ${IMAGES_MAX} are passed on]`;
+  if (images.length >= IMAGES_MAX)
+    return `[an image is left out: only ${IMAGES_MAX} are passed on]`;
   images.push(image);
   return '';
 }

@@ -123,8 +123,9 @@ async function openProcess(options: ConnectOptions): Promise<Opened> {
 }
 
 async function openHttp({ name, config, clock }: ConnectOptions, url: string): Promise<Opened> {
-  const { StreamableHTTPClientTransport: HttpTransport } =
-    await import('@modelcontextprotocol/client');
+  const { StreamableHTTPClientTransport: HttpTransport } = await import(
+    '@modelcontextprotocol/client'
+  );
   const headers = Object.entries(config.headers).map(([key, value]) => [key, value.reveal()]);
   const transport = new HttpTransport(new URL(url), {
     fetch: createGuardedFetch({

@@ -40,7 +40,9 @@ function changed<T>(message: T, onRemoved: OnRemovedTool): T {
     if (why !== undefined) onRemoved(nameOf(tool), why);
     return why === undefined;
   });
-  return kept.length === tools.length ? message : { ...message, result: { ...result, tools: kept } };
+  return kept.length === tools.length
+    ? message
+    : { ...message, result: { ...result, tools: kept } };
 }
 
 function faultOf(tool: unknown): string | undefined {

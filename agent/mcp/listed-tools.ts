@@ -79,7 +79,8 @@ export function listedTools(
     const size = sizeOf(found);
     if (listed.has(found.name)) skip(name, 'another tool has this name');
     else if (size > SCHEMA_BYTES_MAX) skip(name, `it has more than ${SCHEMA_BYTES_MAX} bytes`);
-    else if (listed.size === TOOLS_MAX) skip(name, `only ${TOOLS_MAX} tools of a server are offered`);
+    else if (listed.size === TOOLS_MAX)
+      skip(name, `only ${TOOLS_MAX} tools of a server are offered`);
     else if (bytes + size > LIST_BYTES_MAX)
       skip(name, `only ${LIST_BYTES_MAX} bytes of descriptions and schemas are offered`);
     else {

@@ -1,6 +1,6 @@
 /**
- * One configured MCP server, of one tenant and in this process of troupe: its connections, one after
- * the other.
+ * One configured MCP server, of one tenant and in this process of troupe: its connections, one
+ * after the other.
  *
  * Boundary: connection.ts has one connection; ../plugins/restarts.ts decides when the next one may
  * open.
@@ -22,7 +22,6 @@ export const IDLE_MS = 900_000;
 /** Longest wait before an HTTP server is tried again, milliseconds. */
 const HTTP_WAIT_MAX_MS = 30_000;
 const MESSAGE_CHARACTERS_MAX = 500;
-
 
 export type McpServerOptions = Omit<ConnectOptions, 'onDeclined'> & {
   /** receives each failure of a connection */

@@ -1,6 +1,6 @@
 /**
- * `fetch` to servers of others, for SDKs that accept one: addresses are checked when a connection is
- * made, no redirect is followed, and responses are limited.
+ * `fetch` to servers of others, for SDKs that accept one: addresses are checked when a connection
+ * is made, no redirect is followed, and responses are limited.
  */
 import { isIP } from 'node:net';
 import { Readable, Transform } from 'node:stream';

@@ -47,7 +47,8 @@ export function listedTools(config: Config): readonly ListedTool[] {
 
 /**
  * A misspelled name in a deny list would deny nothing. Names that begin with the id of a plugin
- * pass: its manifest has them (installation/plugin-rules.ts). So do names of a configured MCP server.
+ * pass: its manifest has them (installation/plugin-rules.ts). So do names of a configured MCP
+ * server.
  */
 export function knownTools(config: Config): Finding[] {
   const plugins = Object.keys(config.plugins.entries);
