@@ -3,7 +3,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { type ErrorCode, TroupeError } from '../../protocols/errors.ts';
 import type { RemoteCall } from '../../protocols/remote-call.ts';
 import type { CallResult } from './call-result.ts';
-import { type McpServer, messageOf } from './server.ts';
+import type { McpServer } from './server.ts';
 
 /** Of connections that were not made. */
 const NOT_SENT: ReadonlySet<unknown> = new Set([
@@ -31,7 +31,7 @@ type Failed = { readonly call: RemoteCall; readonly client: Client; readonly ser
 export async function lostOr(error: unknown, failed: Failed): Promise<CallResult> {
   const { server, client, call } = failed;
   const { ProtocolError, SdkError, SdkErrorCode } = await import('@modelcontextprotocol/client');
-  const message = messageOf(error);
+  const message = server.messageOf(error);
   if (error instanceof ProtocolError)
     return { text: `The MCP server ${server.name} refused the call: ${message}`, isError: true };
   if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)
@@ -48,12 +48,12 @@ export async function lostOr(error: unknown, failed: Failed): Promise<CallResult
   if (status !== undefined && status >= 400 && status < 500) return { text, isError: true };
   if (wasNotSent(error)) {
     await server.lose(client);
-    throw error instanceof TroupeError ? error : new TroupeError('UNAVAILABLE', text);
+    throw new TroupeError(error instanceof TroupeError ? error.code : 'UNAVAILABLE', text);
   }
   if (!(error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout))
     await server.lose(client);
   if (call.class === 'once') throw new Error(text);
-  throw new TroupeError('UNAVAILABLE', text, { cause: error });
+  throw new TroupeError('UNAVAILABLE', text);
 }
 
 const statusOf = (error: unknown): number | undefined => {

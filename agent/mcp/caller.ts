@@ -165,7 +165,10 @@ type Failed = Parameters<typeof lostOr>[1];
 async function followFailure(error: unknown, failed: Failed): Promise<unknown> {
   const { ProtocolError } = await import('@modelcontextprotocol/client');
   if (error instanceof ProtocolError)
-    return new TroupeError('NOT_FOUND', `the server no longer has the task: ${error.message}`);
+    return new TroupeError(
+      'NOT_FOUND',
+      `the server no longer has the task: ${failed.server.messageOf(error)}`,
+    );
   const call: RemoteCall = { ...failed.call, class: 'repeatable' };
   return lostOr(error, { ...failed, call }).then(
     ({ text }) => new TroupeError('UNAVAILABLE', text),

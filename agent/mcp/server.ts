@@ -13,6 +13,7 @@ import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { plainText } from '../../protocols/plain-text.ts';
 import { defined } from '../../protocols/defined.ts';
 import { afterFailure, afterStableRun, NO_FAILURES, STABLE_MS } from '../plugins/restarts.ts';
+import type { SecretMask } from '../tools/secret-mask.ts';
 import { connect, type Connection, type ConnectOptions } from './connection.ts';
 
 /** Unanswered calls of one server; more are refused. */
@@ -24,6 +25,7 @@ const HTTP_WAIT_MAX_MS = 30_000;
 const MESSAGE_CHARACTERS_MAX = 500;
 
 export type McpServerOptions = Omit<ConnectOptions, 'onDeclined'> & {
+  readonly secrets: SecretMask;
   /** receives each failure of a connection */
   readonly onFailure: (why: string) => void;
   readonly idleMs?: number;
@@ -106,6 +108,12 @@ export class McpServer {
     await connection.close();
   }
 
+  /** What an error says, which may be text of the server: on one line, without secrets. */
+  messageOf(error: unknown): string {
+    const { message } = error instanceof Error ? error : errorData(error);
+    return plainText(this.#o.secrets.text(message)).trim().slice(0, MESSAGE_CHARACTERS_MAX);
+  }
+
   /** Closes the connection permanently. May be repeated. */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -154,9 +162,9 @@ export class McpServer {
       this.#watch(connection);
       return connection;
     } catch (error) {
-      const message = messageOf(error);
+      const message = this.messageOf(error);
       this.#onFailure(`cannot be reached: ${message}`);
-      throw this.#error('UNAVAILABLE', `cannot be reached: ${message}`, { cause: error });
+      throw this.#error('UNAVAILABLE', `cannot be reached: ${message}`);
     }
   }
 
@@ -185,14 +193,8 @@ export class McpServer {
   #error(
     code: 'UNAVAILABLE' | 'RATE_LIMIT_EXCEEDED',
     why: string,
-    options: { readonly retryAfterMs?: number; readonly cause?: unknown } = {},
+    options: { readonly retryAfterMs?: number } = {},
   ): TroupeError {
     return new TroupeError(code, `the MCP server ${this.name} ${why}`, options);
   }
 }
-
-/** Foreign text on one line. */
-export const messageOf = (error: unknown): string =>
-  plainText(error instanceof Error ? error.message : errorData(error).message)
-    .trim()
-    .slice(0, MESSAGE_CHARACTERS_MAX);

@@ -1,6 +1,6 @@
 /** The section `mcp`: what MCP clients can do, and the MCP servers whose tools agents have. */
 import { Type } from '@sinclair/typebox';
-import { oneOf, record, secret, section } from './fields.ts';
+import { oneOf, secret, section } from './fields.ts';
 
 export const MCP_OPERATIONS = ['none', 'read', 'all'] as const;
 const MCP_APPROVALS = ['always', 'changes', 'never'] as const;
@@ -17,7 +17,7 @@ const secrets = (pattern: string, of: string, description: string) =>
 const patterns = (description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { default: [], description });
 
-const server = record('one server: a program (`command`) or a URL (`url`)', {
+const server = section('one server: a program (`command`) or a URL (`url`)', {
   enabled: Type.Boolean({ default: true, description: 'whether agents have its tools' }),
   command: Type.Optional(
     Type.String({ minLength: 1, description: 'program that speaks MCP by stdin and stdout' }),
