@@ -52,7 +52,7 @@ function partOf(block: ContentBlock, images: ImagePart[]): string {
     case 'image':
       return imagePart(block.data, images);
     case 'audio':
-      return '[audio is left out: models here do not hear it]';
+      return '[audio is left out: models do not receive it]';
     case 'resource_link':
       return `[resource ${oneLine(block.uri)}: ${oneLine(block.title ?? block.name)}]`;
     case 'resource': {

@@ -33,25 +33,14 @@ export function createMcpCaller({ serverOf, secrets }: CallerOptions): RemoteCal
     step.kind === 'done'
       ? { ...step, result: { ...step.result, text: secrets.text(step.result.text) } }
       : step;
-  const about = async (
-    call: RemoteCall,
-    tenant: string,
-    request: (client: Client, server: McpServer) => Promise<RemoteStep>,
-  ): Promise<RemoteStep> => {
-    const server = serverOf(tenant, call.server);
-    return masked(await server.use((client) => request(client, server)));
-  };
   return {
     async start(call, { tenant, idempotencyKey, signal }) {
       const server = serverOf(tenant, call.server);
       const step = await server.use(async (client, declined) => {
         try {
+          const _meta = { [IDEMPOTENCY_KEY]: idempotencyKey };
           const result = await client.callTool(
-            {
-              name: call.name,
-              arguments: { ...call.input },
-              _meta: { [IDEMPOTENCY_KEY]: idempotencyKey },
-            },
+            { name: call.name, arguments: { ...call.input }, _meta },
             { signal, timeout: call.timeoutMs },
           );
           return taskOf(result) ?? done(callResult(result, declined));
@@ -62,33 +51,48 @@ export function createMcpCaller({ serverOf, secrets }: CallerOptions): RemoteCal
       });
       return masked(step);
     },
-    follow: (call, handle, { tenant, signal }) =>
-      about(call, tenant, async (client, server) => {
-        const taskId = taskIdOf(handle);
+    async follow(call, handle, { tenant, signal }) {
+      const server = serverOf(tenant, call.server);
+      const taskId = taskIdOf(handle);
+      const step = await server.use(async (client) => {
         try {
-          const options = { signal, timeout: REQUEST_MS };
-          const params = { taskId };
-          const task = await client.request({ method: 'tasks/get', params }, anything, options);
-          const step = stepOf(taskId, task);
-          if (step !== undefined) return step;
-          await client.request({ method: 'tasks/cancel', params }, anything, options);
-          return done({ text: inputText(call, task), isError: true });
+          return await followed(client, taskId, call, signal);
         } catch (error) {
           throw await followFailure(error, { call, client, server });
         }
-      }),
+      });
+      return masked(step);
+    },
     async cancel(call, handle, { tenant, signal }) {
-      const server = serverOf(tenant, call.server);
-      const params = { taskId: taskIdOf(handle) };
-      await server.use((client) =>
-        client.request({ method: 'tasks/cancel', params }, anything, {
-          signal,
-          timeout: REQUEST_MS,
-        }),
+      const taskId = taskIdOf(handle);
+      await serverOf(tenant, call.server).use((client) =>
+        requestOf(client, 'tasks/cancel', taskId, signal),
       );
     },
   };
 }
+
+/** A task that waits for input is cancelled. */
+async function followed(
+  client: Client,
+  taskId: string,
+  call: RemoteCall,
+  signal: AbortSignal,
+): Promise<RemoteStep> {
+  const task = await requestOf(client, 'tasks/get', taskId, signal);
+  const step = stepOf(taskId, task);
+  if (step !== undefined) return step;
+  await requestOf(client, 'tasks/cancel', taskId, signal);
+  return done({ text: inputText(call, task), isError: true });
+}
+
+const requestOf = (
+  client: Client,
+  method: 'tasks/get' | 'tasks/cancel',
+  taskId: string,
+  signal: AbortSignal,
+): Promise<unknown> =>
+  client.request({ method, params: { taskId } }, anything, { signal, timeout: REQUEST_MS });
 
 const done = (result: CallResult): RemoteStep => ({ kind: 'done', result });
 

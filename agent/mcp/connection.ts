@@ -13,7 +13,7 @@ import type { Boundary } from '../sandbox/boundary.ts';
 import { readInbound } from './inbound.ts';
 import { MESSAGE_BYTES_MAX, StdioTransport } from './stdio-transport.ts';
 
-export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
+const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 /** Until a server has answered the handshake, milliseconds. A first start may fetch packages. */
 const CONNECT_MS = 60_000;
 /** Until a process that does not answer is taken for one of 2025, milliseconds. */

@@ -17,7 +17,9 @@ export function readInbound<T extends Transport>(transport: T, onRemoved: OnRemo
   Object.defineProperty(transport, 'onmessage', {
     get: (): Transport['onmessage'] =>
       receive && ((message, extra) => receive?.(changed(message, onRemoved), extra)),
-    set: (next: Transport['onmessage']) => void (receive = next),
+    set(next: Transport['onmessage']) {
+      receive = next;
+    },
   });
   return transport;
 }

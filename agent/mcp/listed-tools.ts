@@ -125,7 +125,7 @@ export const cleaned = (text: string): string =>
     .map((line) => plainText(line))
     .join('\n');
 
-/** Whether one of the patterns matches, in which `*` is for any characters. */
+/** Whether one of the patterns matches, in which `*` means any characters. */
 function matcher(patterns: readonly string[]): (name: string) => boolean {
   const expressions = patterns.map((pattern) => {
     const parts = pattern.split(/\*+/).map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'));

@@ -151,18 +151,18 @@ function entryOf(target: readonly string[], options: AddOptions): Record<string,
 }
 
 /** `NAME=VALUE`, or `NAME` for a reference to an environment variable of this name. */
-const pairs = (list: readonly string[]): Record<string, unknown> =>
+const pairs = (given: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(
-    list.map((pair) => {
+    given.map((pair) => {
       const at = pair.indexOf('=');
       return at < 0 ? [pair, { env: pair }] : [pair.slice(0, at), pair.slice(at + 1)];
     }),
   );
 
 /** `NAME=VARIABLE` */
-const references = (list: readonly string[]): Record<string, unknown> =>
+const references = (given: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(
-    list.map((pair) => {
+    given.map((pair) => {
       const at = pair.indexOf('=');
       if (at > 0) return [pair.slice(0, at), { env: pair.slice(at + 1) }];
       throw new TroupeError('INVALID_ARGUMENT', `${pair} is not NAME=VARIABLE`);

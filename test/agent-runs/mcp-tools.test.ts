@@ -3,15 +3,14 @@
  * approved, denied, and an unknown outcome that is never repeated.
  */
 import { expect, it, onTestFinished } from 'vitest';
-import type { RemoteCallRow } from '../../protocols/remote-call.ts';
-import { REMOTE_CALLS_INDEX } from '../../protocols/remote-call.ts';
+import { REMOTE_CALLS_INDEX, type RemoteCallRow } from '../../protocols/remote-call.ts';
 import { linesOf, stdioEntry } from '../agent/mcp/servers-fixture.ts';
 import { connected, MAIN } from '../channels/gateway/client.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { startModelServer } from '../servers/model-server.ts';
 import type { Plan, ScriptedServer } from '../servers/scripted-server.ts';
-import { install, type Installation, MODELS, providerOf } from './installation.ts';
+import { install, type Installation, providerOf } from './installation.ts';
 
 const API = 'anthropic-messages';
 const ALL = ['change', 'echo', 'grow', 'hang_once', 'hang_reading', 'pid', 'whoami'];
@@ -24,8 +23,8 @@ const says = (text: string): Plan => ({ kind: 'answer', deltas: [text] });
 
 /** Names of tools that the model was offered with a request. */
 const offered = (server: ScriptedServer, at = -1): readonly string[] => {
-  const { tools = [] } = server.requests.at(at)?.body as { tools?: readonly { name: string }[] };
-  return tools.map(({ name }) => name).filter((name) => name.startsWith('mcp__'));
+  const body = server.requests.at(at)?.body as { tools?: readonly { name: string }[] } | undefined;
+  return (body?.tools ?? []).map(({ name }) => name).filter((name) => name.startsWith('mcp__'));
 };
 
 async function opened(entry: object = {}, config: object = {}) {

@@ -14,7 +14,7 @@ import { natsLoginStands } from '../nats.ts';
 import type { Config } from '../schema/schema.ts';
 import { nearest, withGuess } from './suggest.ts';
 import { linksAreApart, resetZoneExists } from './session-checks.ts';
-import { mcpServersStand } from './mcp-checks.ts';
+import { mcpServersFit } from './mcp-checks.ts';
 import { memorySearchStands } from './memory-checks.ts';
 import { treesHoldOne } from './talk-checks.ts';
 import { knownTools } from './tool-checks.ts';
@@ -67,7 +67,7 @@ export const crossChecks: readonly Rule[] = [
   providersStand,
   searchStands,
   memorySearchStands,
-  mcpServersStand,
+  mcpServersFit,
   gatewayIsGuarded,
   tailscaleFits,
   natsLoginStands,

@@ -3,7 +3,7 @@ import type { Config, McpServerConfig } from '../schema/schema.ts';
 import type { Finding } from './check.ts';
 
 /** Each server is a program or a URL, and has the settings of its kind only. */
-export function mcpServersStand({ mcp }: Config): Finding[] {
+export function mcpServersFit({ mcp }: Config): Finding[] {
   return Object.entries(mcp.servers).flatMap(([name, server]) => {
     const message = faultOf(server);
     return message === undefined ? [] : [{ pointer: `/mcp/servers/${name}`, message }];

@@ -8,7 +8,7 @@ export type Answers = {
   /** the result of `tools/list` */
   readonly list?: unknown;
   /** the result of `tools/call`, or its HTTP response */
-  readonly call?: unknown | ((response: ServerResponse) => void);
+  readonly call?: object | ((response: ServerResponse) => void);
 };
 
 export type HostileServer = {
@@ -28,7 +28,8 @@ type Request = {
 export async function startHostileServer({ list, call }: Answers): Promise<HostileServer> {
   const calls: string[] = [];
   const headers: IncomingMessage['headers'][] = [];
-  const server = createServer(async (request, response) => {
+  const server = createServer((request, response) => void answerTo(request, response));
+  const answerTo = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     headers.push(request.headers);
     if (request.method !== 'POST') return void response.writeHead(405).end();
     const { id, method, params } = (await json(request)) as Request;
@@ -49,9 +50,9 @@ export async function startHostileServer({ list, call }: Answers): Promise<Hosti
     if (method !== 'tools/call')
       return answer({ error: { code: -32_601, message: 'unknown method' } });
     calls.push(params?.name ?? '');
-    if (typeof call === 'function') return void (call as (to: ServerResponse) => void)(response);
+    if (typeof call === 'function') return call(response);
     answer({ result: call });
-  });
+  };
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(
     () =>

@@ -12,7 +12,7 @@ import { systemClock } from '../../../runtime/index.ts';
 import { scratchFolder, write } from '../../runtime/config/folder.ts';
 
 export const SECRET = 'a-secret-of-the-server-4711';
-export const STDIO_SERVER = join(import.meta.dirname, 'stdio-server.mjs');
+export const STDIO_SERVER = join(import.meta.dirname, 'stdio-server.program.mjs');
 
 /** The entry of `mcp.servers` for the stdio server; `env` in addition to what it needs. */
 export const stdioEntry = (
@@ -39,7 +39,7 @@ export type TestServers = {
   readonly servers: McpServers;
   readonly reports: readonly { readonly text: string; readonly kind: string }[];
   /** calls a tool of the server `test` */
-  call(name: string, more?: CallOptions): Promise<RemoteStep>;
+  readonly call: (name: string, more?: CallOptions) => Promise<RemoteStep>;
 };
 type CallOptions = Partial<RemoteCall> & {
   readonly tenant?: string;

@@ -128,7 +128,12 @@ it('gives each tenant a process of its own', async () => {
 it('runs a program in the sandbox, where it sees its folder and no home', async () => {
   const root = STDIO_SERVER.replace(/\/test\/agent\/mcp\/.*$/, '');
   const env = { CALLS: '/tmp/calls', SECRET };
-  const entry = { command: 'node', args: ['test/agent/mcp/stdio-server.mjs'], cwd: root, env };
+  const entry = {
+    command: 'node',
+    args: ['test/agent/mcp/stdio-server.program.mjs'],
+    cwd: root,
+    env,
+  };
   const { call } = openServers({ test: entry });
   const text = textOf(await call('whoami'));
   expect(text).toMatch(/^\*\*\* /);
