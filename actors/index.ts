@@ -1,6 +1,8 @@
 /** The entry point of the actors: the shipped types, and the addresses of their instances. */
 import { type Address, address } from '../protocols/address.ts';
 import { type ActorDefinition, defineActor } from '../runtime/index.ts';
+import { agentMessageEffects } from './agent-message/effects.ts';
+import { agentMessageMachine } from './agent-message/machine.ts';
 import { agentMachine } from './agent/machine.ts';
 import { withCosts } from './agent/migrate.ts';
 import { approvalMachine } from './approval/machine.ts';
@@ -175,8 +177,9 @@ const conversationActors = (): ActorDefinition[] => [
   }),
 ];
 
-/** Calls of tools to programs outside. A failed call resumes: a restart would call again. */
+/** Calls of agents to programs outside, and messages of such programs to agents. */
 const outsideActors = (): ActorDefinition[] => [
+  // A failed call resumes: a restart would call again.
   defineActor({
     type: 'remote-call',
     version: 1,
@@ -184,6 +187,17 @@ const outsideActors = (): ActorDefinition[] => [
     effects: remoteCallEffects,
     supervision: { onThrow: 'resume' },
     workTimers: ['timeLimit'],
+    idleMs: 10_000,
+    whenDone: 'forget',
+  }),
+  // A failed message resumes: a restart would send it a second time.
+  defineActor({
+    type: 'agent-message',
+    version: 1,
+    machine: agentMessageMachine,
+    effects: agentMessageEffects,
+    supervision: { onThrow: 'resume' },
+    workTimers: ['runTime'],
     idleMs: 10_000,
     whenDone: 'forget',
   }),

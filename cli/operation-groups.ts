@@ -118,6 +118,11 @@ const GROUPS: readonly (OperationGroup | AddCommands)[] = [
     load: async () => (await import('../operations/conversations.ts')).conversations,
   },
   {
+    name: 'calls',
+    about: 'what agents called on MCP servers and A2A agents',
+    load: async () => (await import('../operations/remote-calls.ts')).remoteCalls,
+  },
+  {
     name: 'subagents',
     about: 'agents that work for other agents',
     load: async () => (await import('../operations/subagents.ts')).subagents,

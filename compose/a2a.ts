@@ -227,7 +227,7 @@ const routesOf = (served: Served): readonly Route[] => {
     ...registryRoutes({ offers, index: system.index, identity: reader }),
     ...functionRoutes({ edge, offers, identity: reader }),
     ...documentRoutes({
-      specs: shippedSpecs(config.a2a.agents),
+      specs: shippedSpecs(config.a2a.agents, config.a2a.messagesFrom),
       offers,
       identity: reader,
       version: packageJson.version,

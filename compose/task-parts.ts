@@ -64,7 +64,7 @@ export async function openTaskParts(
   });
   const signer = await openSigner(a2a.signingKeyFile ?? signingKeyFile(home));
   const actions = new ActionCatalog([
-    ...shippedActions(a2a.agents),
+    ...shippedActions(a2a.agents, a2a.messagesFrom),
     ...own,
     ...processes.map(actionOf),
   ]);

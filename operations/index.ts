@@ -17,6 +17,7 @@ import { nodes } from './nodes.ts';
 import type { Resource } from './operation.ts';
 import { pairing } from './pairing.ts';
 import { plugins } from './plugins.ts';
+import { remoteCalls } from './remote-calls.ts';
 import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
 import { sessions } from './sessions.ts';
@@ -34,6 +35,7 @@ export const RESOURCES: readonly Resource[] = [
   approvals,
   schedules,
   conversations,
+  remoteCalls,
   subagents,
   decisions,
   channels,

@@ -284,8 +284,9 @@ export type Performer =
   /** a function of this program, on the worker that has the task */
   | { readonly kind: 'function'; readonly class: 'keyed' | 'once' }
   /**
-   * an actor: it receives `{ type: action, ...payload, task_id, action_version }` and its reply is
-   * the result
+   * an actor: it receives `{ type: action, ...payload, task_id, action_version }`, with
+   * `task_locality` and `task_context` if the envelope has a `data_locality` and a `context_id`,
+   * and its reply is the result
    */
   | {
       readonly kind: 'actor';

@@ -2,6 +2,7 @@
  * Requests: what a task requests from its effects, from the actor that does its work, and from
  * redriven dead letters. Pure.
  */
+import { defined } from '../../protocols/defined.ts';
 import { envelopeToMessage, parseAction } from '../../protocols/envelope.ts';
 import type { DeadLetterAsk, Tell } from '../../protocols/statechart.ts';
 import { taskAddress, type TaskDecide, type TaskSubmit } from '../../protocols/task.ts';
@@ -67,12 +68,12 @@ const nextTryOf = (taskId: string): string =>
 /** On behalf of the envelope's sender, whatever caused this attempt. */
 export function askActor({ context }: OfTask): Tell {
   const { envelope } = workOf(context);
-  const { action_version, principal, data_locality: locality } = envelope;
+  const { action_version, principal, data_locality, context_id } = envelope;
   const event = {
     ...envelopeToMessage(envelope),
     task_id: context.taskId,
     action_version,
-    ...(locality === undefined ? {} : { task_locality: locality }),
+    ...defined({ task_locality: data_locality, task_context: context_id }),
   };
   return { to: performerOf(context)!.to, event, ask: true, principal };
 }

@@ -7,10 +7,20 @@ const agentsOf = (...sets: Parameters<typeof shippedActions>) => [
 
 describe('the built-in actions', () => {
   it('are those of the configured sets, and include those of the registry in every configuration', () => {
-    expect(agentsOf(['conformance'])).toEqual(['conformance', 'registry']);
+    expect(agentsOf(['conformance'])).toEqual(['conformance', 'registry', 'agents']);
     expect(agentsOf(['factory'])).not.toContain('conformance');
-    expect(agentsOf([])).toEqual(['registry']);
+    expect(agentsOf([], 'none')).toEqual(['registry']);
     expect(agentsOf(['conformance', 'factory'])).toEqual(agentsOf());
+  });
+
+  it('let operators send messages to agents, every principal, or none', () => {
+    const rolesOf = (...args: Parameters<typeof shippedActions>) =>
+      shippedActions(...args)
+        .filter(({ agent }) => agent === 'agents')
+        .map(({ roles }) => roles);
+    expect(rolesOf([])).toEqual([['operator']]);
+    expect(rolesOf([], 'all')).toEqual([undefined]);
+    expect(rolesOf([], 'none')).toEqual([]);
   });
 
   it('are sorted by name and version', () => {

@@ -9,7 +9,7 @@
 import { type AgentServices, servicesOf } from '../../../agent/services.ts';
 import type { HookAbout } from '../../../agent/hooks/hooks.ts';
 import { routeByHook } from '../../../agent/hooks/route-message.ts';
-import { isKnownAgent } from '../../../agent/tools/sessions/repeatable-ask.ts';
+import { isKnownAgent } from '../../../agent/known-agent.ts';
 import { workspacePath } from '../../../agent/tools/files/paths.ts';
 import { replaceFile } from '../../../agent/tools/files/replace-file.ts';
 import { address } from '../../../protocols/address.ts';

@@ -7,10 +7,9 @@
  */
 import { createHash } from 'node:crypto';
 import type { Address } from '../../../protocols/address.ts';
-import type { AgentRow } from '../../../protocols/agent.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Message } from '../../../protocols/statechart.ts';
-import type { AskAnswer, Index } from '../../../runtime/index.ts';
+import type { AskAnswer } from '../../../runtime/index.ts';
 import type { Talker } from '../../policy/talk.ts';
 import type { ToolContext, ToolResult } from '../tool.ts';
 
@@ -60,17 +59,6 @@ export const talkerOf = ({ agentId, sessionKey, confinement }: ToolContext): Tal
   sessionKey,
   sandboxed: confinement.sandboxed,
 });
-
-/** Whether the agent is configured here, unlike an agent that was created for a single task. */
-export function isKnownAgent(
-  index: Index,
-  agentId: string,
-  { talk, tenant }: Pick<ToolContext, 'talk' | 'tenant'>,
-): boolean {
-  if (Object.hasOwn(talk.agents, agentId)) return true;
-  const row = index.get<AgentRow>('agents', tenant, agentId);
-  return row !== undefined && row.status !== 'retired';
-}
 
 /** A failed action is an error result for the model; the run counts repeated failures. */
 export const said = (value: object, isError = false): ToolResult => ({

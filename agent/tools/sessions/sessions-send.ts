@@ -20,7 +20,8 @@ import { parseSessionKey, sessionKind } from '../../../protocols/session-key.ts'
 import type { SessionRow } from '../../../protocols/session.ts';
 import { type SubagentRow, SUBAGENTS_INDEX, subagentRowKey } from '../../../protocols/subagent.ts';
 import { judge, type TalkRules } from '../../policy/talk.ts';
-import { answerOf, idOfCall, isKnownAgent, said, talkerOf } from './repeatable-ask.ts';
+import { isKnownAgent } from '../../known-agent.ts';
+import { answerOf, idOfCall, said, talkerOf } from './repeatable-ask.ts';
 import { QuotedContext, TEXT_CHARACTERS_MAX, withContext } from './quoted-context.ts';
 import { findSession } from './session-lookup.ts';
 import { defineTool, type ToolContext, type ToolResult } from '../tool.ts';

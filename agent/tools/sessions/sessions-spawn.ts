@@ -20,7 +20,8 @@ import type { SessionSpawn, SpawnResult, SpawnTerms } from '../../../protocols/s
 import type { Index } from '../../../runtime/index.ts';
 import { type CutTool, subagentListPlaces, subagentTools } from '../../policy/subagent-tools.ts';
 import { judge, spawnRulesFor } from '../../policy/talk.ts';
-import { answerOf, idOfCall, isKnownAgent, said, talkerOf } from './repeatable-ask.ts';
+import { isKnownAgent } from '../../known-agent.ts';
+import { answerOf, idOfCall, said, talkerOf } from './repeatable-ask.ts';
 import { QuotedContext, TEXT_CHARACTERS_MAX, withContext } from './quoted-context.ts';
 import { defineTool, type ToolContext, type ToolResult } from '../tool.ts';
 

@@ -4,6 +4,7 @@ import type {
   AgentDataReadDocument,
   AgentDataRestoreDocument,
   AgentDataUpdateDocument,
+  AgentsSendMessage,
   ConformanceCheckUndone,
   ConformanceCountCall,
   ConformanceEchoPayload,
@@ -49,6 +50,18 @@ export const actions = (client: TroupeClient) => ({
     /** Writes a document: creates it, or adds a new version. */
     updateDocument: (payload: AgentDataUpdateDocument, options: CallOptions = {}): Promise<Task> =>
       client.call('agent_data.update_document', { ...payload }, {
+        version: '1.0.0',
+        schemaVersion: '1.0',
+        ...options,
+      }),
+  },
+  agents: {
+    /**
+     * Sends a message to an agent and returns its answer. The agent remembers earlier messages of
+     * the same conversation.
+     */
+    sendMessage: (payload: AgentsSendMessage, options: CallOptions = {}): Promise<Task> =>
+      client.call('agents.send_message', { ...payload }, {
         version: '1.0.0',
         schemaVersion: '1.0',
         ...options,

@@ -2217,6 +2217,23 @@ export interface AgentDataUpdateDocument {
   expected_version?: number;
   [k: string]: unknown;
 }
+export interface AgentsSendMessage {
+  /**
+   * id of the agent
+   */
+  agent_id: string;
+  message: string;
+  /**
+   * name of the conversation: messages of one principal with the same name continue it; default:
+   * the context_id of the envelope, else a new conversation
+   */
+  conversation?: string;
+  /**
+   * time limit, seconds
+   */
+  eta_sec?: number;
+  subject?: string;
+}
 export interface ConformanceCheckUndone {
   subject?: string;
   task_id: string;

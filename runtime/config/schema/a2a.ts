@@ -242,6 +242,11 @@ export const a2aSection = section(
       description:
         'shipped agents that serve: `factory` (Process, Data, Verifier, Notifier) and `conformance` (called by `troupe conformance`; offered to the tenant `conformance` only)',
     }),
+    messagesFrom: oneOf(['none', 'operators', 'all'], {
+      description:
+        'who may send messages to agents with the action `agents.send_message`, over envelopes, MCP and A2A: no program, operators, or every principal of the tenant',
+      default: 'operators',
+    }),
     metricsPort: Type.Optional(
       Type.Integer({
         minimum: 1,

@@ -8,6 +8,7 @@ from .types import (
     AgentDataReadDocument,
     AgentDataRestoreDocument,
     AgentDataUpdateDocument,
+    AgentsSendMessage,
     ConformanceCheckUndone,
     ConformanceCountCall,
     ConformanceEchoPayload,
@@ -49,6 +50,16 @@ class AgentData:
         """Writes a document: creates it, or adds a new version."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("agent_data.update_document", payload, **options)
+
+
+class Agents:
+    def __init__(self, client: TroupeClient) -> None:
+        self._client = client
+
+    def send_message(self, payload: Union[AgentsSendMessage, Mapping[str, Any]], **options: Any) -> Task:
+        """Sends a message to an agent and returns its answer. The agent remembers earlier messages of the same conversation."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("agents.send_message", payload, **options)
 
 
 class Conformance:
@@ -176,6 +187,7 @@ class Actions:
 
     def __init__(self, client: TroupeClient) -> None:
         self.agent_data = AgentData(client)
+        self.agents = Agents(client)
         self.conformance = Conformance(client)
         self.notifier = Notifier(client)
         self.process = Process(client)

@@ -72,6 +72,22 @@ class AgentDataUpdateDocument:
 
 
 @dataclass
+class AgentsSendMessage:
+    agent_id: str
+    """id of the agent"""
+
+    message: str
+    conversation: Optional[str] = None
+    """name of the conversation: messages of one principal with the same name continue it;
+    default: the context_id of the envelope, else a new conversation
+    """
+    eta_sec: Optional[int] = None
+    """time limit, seconds"""
+
+    subject: Optional[str] = None
+
+
+@dataclass
 class ConformanceCheckUndone:
     task_id: str
     subject: Optional[str] = None

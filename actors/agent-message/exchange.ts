@@ -1,0 +1,148 @@
+/** Exchange: what the session is asked, and what its answer means for the task. Pure. */
+import { createHash } from 'node:crypto';
+import { address } from '../../protocols/address.ts';
+import { defined } from '../../protocols/defined.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import {
+  formatSessionKey,
+  SESSION_KEY_BYTES_MAX,
+  type SessionKeyParts,
+} from '../../protocols/session-key.ts';
+import type { RunEnded, SessionAbort, SessionReceive } from '../../protocols/session.ts';
+import type { ActorInput, Reply, Tell } from '../../protocols/statechart.ts';
+import { SEND_MESSAGE } from './action.ts';
+import { type AgentAnswer, type Args, type MessageContext, on } from './types.ts';
+
+type Change = Partial<MessageContext>;
+type State = Pick<Args, 'context'>;
+
+/** The entry point of these messages, for the agent's queue modes and hooks. */
+const CHANNEL = 'api';
+
+export const initialContext = ({ tenant, key }: ActorInput): MessageContext => ({
+  tenant,
+  taskId: key,
+  asked: null,
+  reply: null,
+  end: null,
+});
+
+export const begin = on(SEND_MESSAGE, ({ event }): Change => {
+  const { agent_id: agentId, message: text, conversation, task_context, task_id, meta } = event;
+  const sender = meta.principal?.sub;
+  const name = conversation ?? task_context ?? task_id;
+  return {
+    reply: meta.reply ?? null,
+    asked: {
+      agentId,
+      text,
+      sessionKey: sessionKeyOf(agentId, sender, name),
+      ...defined({ sender }),
+    },
+  };
+});
+
+/** Principals with conversations of the same name have different sessions. */
+function sessionKeyOf(agentId: string, sender = '', conversation: string): string {
+  const keyOf = (peerId: string): SessionKeyParts => ({
+    type: 'dm',
+    agentId,
+    channel: CHANNEL,
+    peerId,
+  });
+  const readable = `${sender}/${conversation}`;
+  // Escapes triple the length at most.
+  if (Buffer.byteLength(readable) * 3 + agentId.length * 3 < SESSION_KEY_BYTES_MAX - 20)
+    return formatSessionKey(keyOf(readable));
+  const digest = createHash('sha256').update(JSON.stringify([sender, conversation]));
+  return formatSessionKey(keyOf(digest.digest('hex')));
+}
+
+const askedOf = ({ asked, taskId }: MessageContext): NonNullable<typeof asked> => {
+  if (asked) return asked;
+  throw new Error(`the task ${taskId} has sent no message`);
+};
+const runIdOf = ({ taskId }: MessageContext): string => `task-${taskId}`;
+const sessionOf = (context: MessageContext) =>
+  address(context.tenant, 'session', askedOf(context).sessionKey);
+
+// ---- requests
+
+export const agentOf = ({ context }: State): string => askedOf(context).agentId;
+
+export function send({ context }: State): Tell {
+  const { text, sender } = askedOf(context);
+  const event: SessionReceive = {
+    type: 'session.receive',
+    runId: runIdOf(context),
+    text,
+    ...defined({ sender }),
+    queue: 'followup',
+    channel: CHANNEL,
+    notify: true,
+  };
+  return { to: sessionOf(context), event, ask: true };
+}
+
+export function abort({ context }: State): Tell {
+  const event: SessionAbort = { type: 'session.abort', runId: runIdOf(context) };
+  return { to: sessionOf(context), event };
+}
+
+// ---- answers
+
+export const isOwnRun = on(
+  'run.ended',
+  ({ context, event }): boolean => event.runId === runIdOf(context),
+);
+export const isRefusal = on(
+  'reply',
+  ({ context, event }): boolean =>
+    event.error !== undefined && event.meta.from === sessionOf(context),
+);
+
+const failed = (error: ErrorData): Change => ({ end: { error } });
+
+export const noteEnded = on('run.ended', ({ context, event }): Change => {
+  const error = errorOf(event);
+  if (error) return failed(error);
+  const { inputTokens, outputTokens, costUsd = 0 } = event.usage;
+  const result: AgentAnswer = {
+    text: event.text,
+    session_key: askedOf(context).sessionKey,
+    run_id: event.runId,
+    usage: { input_tokens: inputTokens, output_tokens: outputTokens, cost_usd: costUsd },
+  };
+  return { end: { result } };
+});
+
+function errorOf({ status, error, joined }: RunEnded): ErrorData | undefined {
+  if (joined !== undefined)
+    return {
+      code: 'CONFLICT',
+      message: `the queue of the session was full: the message joined the run ${joined}, whose answer is in the transcript`,
+    };
+  if (status === 'ok') return undefined;
+  if (error) return error;
+  return status === 'timeout'
+    ? { code: 'DEADLINE_EXCEEDED', message: 'the run of the agent took longer than its limit' }
+    : { code: 'CANCELLED', message: 'the run of the agent was aborted' };
+}
+
+export const noteRefused = on('reply', ({ event }): Change => failed(event.error!));
+export const noteUnknown = ({ context }: State): Change =>
+  failed({ code: 'NOT_FOUND', message: `there is no agent ${askedOf(context).agentId}` });
+export const noteLost = (): Change =>
+  failed({ code: 'UNAVAILABLE', message: 'the session of the agent did not end the run in time' });
+export const noteWithdrawn = (): Change =>
+  failed({ code: 'CANCELLED', message: 'the message was withdrawn before it was sent' });
+
+export const answer = ({ context: { reply, end } }: State): Reply => ({
+  to: reply ?? undefined,
+  ...end,
+});
+/** A repeat of the task gets the answer that there is, and sends no second message. */
+export const answerAgain = ({ context: { end }, event }: Args): Reply => ({
+  to: event.meta.reply,
+  ...end,
+});

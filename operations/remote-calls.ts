@@ -1,0 +1,87 @@
+/** Remote calls: what agents called outside, on MCP servers and A2A agents. */
+import { Type } from '@sinclair/typebox';
+import {
+  REMOTE_CALL_KINDS,
+  type RemoteCallKind,
+  type RemoteCallRow,
+  REMOTE_CALLS_INDEX,
+} from '../protocols/remote-call.ts';
+import { defineOperation, ObjectOf, type Resource } from './operation.ts';
+import { ago, oneLine, table } from './text.ts';
+
+const LISTED_MAX = 1_000;
+const SCANNED = ['id', 'kind', 'server', 'caller', 'startedAt'] as const;
+type ScannedRow = Pick<RemoteCallRow, (typeof SCANNED)[number]>;
+
+const list = defineOperation({
+  name: 'remoteCalls.list',
+  scope: 'tenant',
+  summary: 'List what agents called on MCP servers and A2A agents, today and open, newest first',
+  params: Type.Object({
+    kind: Type.Optional(
+      Type.Unsafe<RemoteCallKind>({
+        type: 'string',
+        enum: [...REMOTE_CALL_KINDS],
+        description: 'Only calls of MCP servers (mcp), or of A2A agents (a2a)',
+      }),
+    ),
+    server: Type.Optional(Type.String({ description: 'Only calls of this server or agent' })),
+    session: Type.Optional(Type.String({ description: 'Only calls of this session' })),
+  }),
+  result: Type.Object({ calls: Type.Array(ObjectOf<RemoteCallRow>()) }),
+  errors: ['INVALID_ARGUMENT'],
+  http: {
+    method: 'GET',
+    path: '/v1/remote-calls',
+    operationId: 'listRemoteCalls',
+    responses: { 200: 'At most 1,000, the newest first' },
+  },
+  cli: {
+    command: 'calls list',
+    isDefault: true,
+    flags: { kind: '--kind <kind>', server: '--server <name>', session: '--session <key>' },
+    examples: ['troupe calls --server files'],
+    print: ({ calls }) => listText(calls, Date.now()),
+  },
+  async run({ system: { index }, tenant }, { kind, server, session }) {
+    const found: ScannedRow[] = [];
+    await index.scan<RemoteCallRow, keyof ScannedRow>(
+      REMOTE_CALLS_INDEX,
+      tenant,
+      { fields: SCANNED },
+      (row) => {
+        const isWanted =
+          (kind === undefined || row.kind === kind) &&
+          (server === undefined || row.server === server) &&
+          (session === undefined || row.caller.sessionKey === session);
+        if (isWanted) found.push(row);
+      },
+    );
+    const newest = found.toSorted((a, b) => b.startedAt - a.startedAt).slice(0, LISTED_MAX);
+    const rows = newest.map(({ id }) => index.get<RemoteCallRow>(REMOTE_CALLS_INDEX, tenant, id));
+    return { calls: rows.filter((row) => row !== undefined) };
+  },
+});
+
+export const remoteCalls: Resource = { name: 'remoteCalls', operations: [list] };
+
+function listText(rows: readonly RemoteCallRow[], now: number): string {
+  if (rows.length === 0) return 'no agent has called a program outside today\n';
+  const head = ['begun', 'kind', 'server', 'called', 'state', 'took', 'session', 'run', 'error'];
+  return table(
+    head,
+    rows.map((row) => cellsOf(row, now)),
+  );
+}
+
+const cellsOf = (row: RemoteCallRow, now: number): string[] => [
+  `${ago(now - row.startedAt)} ago`,
+  row.kind,
+  row.server,
+  row.name,
+  row.status === undefined ? row.state : `${row.state}: ${oneLine(row.status)}`,
+  ago((row.endedAt ?? now) - row.startedAt),
+  row.caller.sessionKey,
+  row.caller.runId,
+  row.error === undefined ? '' : oneLine(row.error.message),
+];
