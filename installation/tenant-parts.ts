@@ -24,12 +24,12 @@ import {
   tenantConfig,
   tenantsWithOwn,
 } from '../runtime/config/index.ts';
-import { type Artifacts, systemClock } from '../runtime/index.ts';
+import { type Artifacts, type System, systemClock } from '../runtime/index.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
 import { type MemoryParts, memoryParts } from './memory-options.ts';
 import { settingsOf } from './agent-settings.ts';
 import { knownSecrets } from './known-secrets.ts';
-import { mcpServersOf } from './mcp-servers.ts';
+import { mcpServersOf, storedLists } from './mcp-servers.ts';
 import { skillsFolderOf } from './skills-folder.ts';
 import { keysFromEnvironment } from './start-rules.ts';
 import { talkRulesOf } from './talk-rules.ts';
@@ -105,16 +105,23 @@ export function allServices<Common extends Omit<AgentServices, keyof TenantServi
  */
 export async function closeTools(parts: InstallationParts): Promise<void> {
   const all = [parts, ...parts.tenants.values()];
+  // First: they read no lists afterwards, because the system is closed.
+  const closing = all.map(({ mcp }) => mcp.close());
   const tools = new Set(all.flatMap(({ services }) => services.tools.all()));
-  await Promise.all([
-    ...[...tools].map(async (tool) => tool.close?.()),
-    ...all.map(({ mcp }) => mcp.close()),
-  ]);
+  await Promise.all([...closing, ...[...tools].map(async (tool) => tool.close?.())]);
 }
 
-/** Reads the lists of tools of all MCP servers, in the background. */
-export function startMcpServers(parts: InstallationParts): void {
-  for (const { mcp } of [parts, ...parts.tenants.values()]) mcp.start();
+/**
+ * Gives agents the tools of MCP servers, by the lists that the system stores.
+ * @param refreshes whether new lists are requested now
+ */
+export function openMcpServers(
+  parts: InstallationParts,
+  system: Pick<System, 'index' | 'tell'>,
+  refreshes: boolean,
+): void {
+  parts.mcp.open(storedLists(system, DEFAULT_TENANT), refreshes);
+  for (const [tenant, { mcp }] of parts.tenants) mcp.open(storedLists(system, tenant), refreshes);
 }
 
 function partsOf(
@@ -131,6 +138,7 @@ function partsOf(
     catalog,
     tools: createToolRegistry(tools, mcp),
     remote: { mcp: mcp.caller },
+    mcpLists: mcp,
     hooks: createHooks(),
     talk: talkRulesOf(config),
     skillsFolder: skillsFolderOf(config),

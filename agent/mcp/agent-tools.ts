@@ -6,12 +6,12 @@ import { setImmediate } from 'node:timers/promises';
 import { type TSchema, Type } from '@sinclair/typebox';
 import type { CheckError } from '../../protocols/check.ts';
 import { errorData } from '../../protocols/errors.ts';
+import type { LeftOut, ListedTool } from '../../protocols/mcp-server.ts';
 import { REMOTE_CALL_MS_MAX } from '../../protocols/remote-call.ts';
 import type { McpServerConfig } from '../../runtime/config/index.ts';
 import { type SchemaCheck, schemaCheck } from '../../runtime/index.ts';
 import { callRemote } from '../tools/remote.ts';
 import type { Tool } from '../tools/tool.ts';
-import type { LeftOut, ListedTool } from './listed-tools.ts';
 
 /** For all schemas of one list, milliseconds: compiling one blocks the process. */
 const COMPILE_MS_MAX = 5_000;

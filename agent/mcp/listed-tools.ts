@@ -5,44 +5,22 @@
  * server and on the tool's own name.
  */
 import { createHash } from 'node:crypto';
+import type { LeftOut, ListedTool, ToolList } from '../../protocols/mcp-server.ts';
 import { plainText } from '../../protocols/plain-text.ts';
 import type { McpServerConfig } from '../../runtime/config/index.ts';
 
 /** Tools of one server; the others are left out. */
-export const TOOLS_MAX = 256;
+const TOOLS_MAX = 256;
 const DESCRIPTION_CHARACTERS_MAX = 4_096;
 const SCHEMA_BYTES_MAX = 65_536;
 /** Schemas and descriptions of one server together, bytes. */
-const LIST_BYTES_MAX = 524_288;
+const LIST_BYTES_MAX = 262_144;
 const NAME_CHARACTERS_MAX = 64;
 /** As the specification recommends. */
 const SERVER_NAME_CHARACTERS_MAX = 128;
 const HASH_CHARACTERS = 8;
 /** Reasons that are kept, of tools that are left out. */
 const LEFT_OUT_MAX = 100;
-
-/** One tool, as JSON. */
-export type ListedTool = {
-  /** for models: `mcp__SERVER__TOOL` */
-  readonly name: string;
-  /** as the server has it */
-  readonly serverName: string;
-  readonly description: string;
-  readonly inputSchema: Readonly<Record<string, unknown>>;
-  /** declared: it changes nothing */
-  readonly readOnly: boolean;
-  /** declared: a repeated call changes nothing more */
-  readonly idempotent: boolean;
-};
-
-export type LeftOut = { readonly name: string; readonly why: string };
-
-export type ToolList = {
-  /** sorted by name */
-  readonly tools: readonly ListedTool[];
-  /** at most 100 of them */
-  readonly leftOut: readonly LeftOut[];
-};
 
 /** What a server says about a tool; its types are checked. */
 export type ServerTool = {
@@ -118,7 +96,7 @@ function descriptionOf(server: string, { title, description, name }: ServerTool)
 }
 
 /** Each line without control characters and marks that reorder text. */
-export const cleaned = (text: string): string =>
+const cleaned = (text: string): string =>
   text
     .slice(0, 8 * DESCRIPTION_CHARACTERS_MAX)
     .split(/\r?\n/)

@@ -2,11 +2,20 @@
  * The MCP servers of a configuration: their connections, their lists of tools, and the tools that
  * agents have of them.
  *
+ * Boundary: the actor `mcp-server` decides when a list is read, and stores it.
+ *
  * Invariants: no server prevents a start; tools of a server that cannot be reached are those of its
- * last list. A tenant uses connections of its own, so no process of a server has two tenants. The
+ * stored list. A tenant uses connections of its own, so no process of a server has two tenants. The
  * order of the tools depends only on their names.
  */
-import { errorData, TroupeError } from '../../protocols/errors.ts';
+import type { Client } from '@modelcontextprotocol/client';
+import { TroupeError } from '../../protocols/errors.ts';
+import type {
+  FreshToolList,
+  LeftOut,
+  McpServerRow,
+  McpToolsRow,
+} from '../../protocols/mcp-server.ts';
 import type { RemoteCaller } from '../../protocols/remote-call.ts';
 import type { McpServerConfig } from '../../runtime/config/index.ts';
 import type { Clock } from '../../runtime/index.ts';
@@ -16,16 +25,17 @@ import type { Tool } from '../tools/tool.ts';
 import { type AgentTools, agentTools } from './agent-tools.ts';
 import { createMcpCaller } from './caller.ts';
 import type { Boundaries } from './connection.ts';
-import { type LeftOut, listedTools, type ToolList } from './listed-tools.ts';
+import { listedTools } from './listed-tools.ts';
 import { McpServer, type McpServerState } from './server.ts';
 
-/** How long a list is used when its server says nothing, milliseconds. Only of HTTP servers. */
+/** How long a list is used when its server says nothing, milliseconds. */
 const LIST_MS = 600_000;
 const LIST_MS_MIN = 30_000;
+/** Also of processes, which announce changes, and are not started often to ask for them. */
 const LIST_MS_MAX = 86_400_000;
-/** Waits after failed lists, milliseconds. */
-const RETRY_MS = { first: 1_000, max: 300_000 };
 const LEFT_OUT_MAX = 100;
+/** How long a call waits for the stored lists at a start, milliseconds. */
+const READY_MS = 10_000;
 
 /** What a server printed, or why it failed. */
 export type McpReport = {
@@ -47,38 +57,14 @@ export type McpServersOptions = {
   readonly idleMs?: number;
 };
 
-/** A server and its latest list, for operators. */
-export type McpServerRow = McpServerState & {
-  readonly name: string;
-  readonly enabled: boolean;
-  /** names of the tools that agents have */
-  readonly tools: readonly string[];
-  readonly leftOut: readonly LeftOut[];
-  /** of the latest list, epoch milliseconds; absent: none was read */
-  readonly listedAt?: number;
-  /** why the latest list could not be read */
-  readonly problem?: string;
+/** The stored lists, and where a new one is requested. */
+export type StoredLists = {
+  row(name: string): McpServerRow | undefined;
+  tools(name: string): McpToolsRow | undefined;
+  refresh(name: string): void;
 };
 
-export type FreshList = ToolList & {
-  /** how long the server says that it is valid */
-  readonly ttlMs?: number;
-};
-
-type Listed = AgentTools & {
-  readonly at?: number;
-  readonly problem?: string;
-  readonly failures: number;
-  readonly cancel: () => void;
-};
-
-const NOTHING: Listed = {
-  tools: [],
-  leftOut: [],
-  checks: new Map(),
-  failures: 0,
-  cancel: () => {},
-};
+type Made = AgentTools & { readonly revision: number };
 
 export class McpServers implements ToolSource {
   readonly caller: RemoteCaller;
@@ -87,104 +73,115 @@ export class McpServers implements ToolSource {
   /** by tenant and name */
   readonly #servers = new Map<string, McpServer>();
   readonly #removed = new Map<string, LeftOut[]>();
-  readonly #listed = new Map<string, Listed>();
-  readonly #listing = new Map<string, Promise<void>>();
+  readonly #made = new Map<string, Made>();
+  readonly #making = new Map<string, Promise<void>>();
+  #stored: StoredLists | undefined;
+  #onStored: () => void = () => {};
+  readonly #isStored: Promise<void>;
   #tools: readonly Tool[] = [];
   #isClosed = false;
 
   constructor(options: McpServersOptions) {
     this.#o = options;
-    this.#names = Object.keys(options.servers).sort();
+    const enabled = Object.entries(options.servers).filter(([, { enabled: is }]) => is);
+    this.#names = enabled.map(([name]) => name).sort();
+    this.#isStored = new Promise((resolve) => (this.#onStored = resolve));
     this.caller = createMcpCaller({
       secrets: options.secrets,
       serverOf: (tenant, name) => this.#serverOf(tenant, name),
     });
   }
 
-  /** The same array until a list changes. */
+  /** Uses the lists of a system from now on. `refreshes`: requests new ones, as workers do. */
+  open(stored: StoredLists, refreshes: boolean): void {
+    this.#stored = stored;
+    this.#onStored();
+    if (refreshes) for (const name of this.#names) stored.refresh(name);
+  }
+
+  /** The same array until a list changes. A changed list is used when its schemas are compiled. */
   tools(): readonly Tool[] {
+    for (const name of this.#names) void this.#update(name);
     return this.#tools;
   }
 
-  rows(): readonly McpServerRow[] {
-    return this.#names.map((name) => {
-      const { tools, leftOut, at, problem } = this.#listed.get(name) ?? NOTHING;
-      const server = this.#servers.get(keyOf(this.#o.tenant, name));
-      return {
-        name,
-        enabled: this.#o.servers[name]!.enabled,
-        ...(server?.state() ?? { state: 'closed' }),
-        tools: tools.map((tool) => tool.name),
-        leftOut,
-        ...(at !== undefined && { listedAt: at }),
-        ...(problem !== undefined && { problem }),
-      };
+  async ready(): Promise<void> {
+    if (this.#names.length === 0) return;
+    let cancel: () => void = () => {};
+    const late = new Promise<void>((resolve) => {
+      cancel = this.#o.clock.after(READY_MS, resolve);
     });
+    const all = this.#isStored.then(() => Promise.all(this.#names.map((one) => this.#update(one))));
+    await Promise.race([all, late]);
+    cancel();
   }
 
-  /** Reads the lists of all enabled servers, in the background. */
-  start(): void {
-    for (const name of this.#names) if (this.#o.servers[name]!.enabled) void this.refresh(name);
-  }
-
-  /** Reads the list of a server now. Never rejects: the outcome is in `rows`. */
-  refresh(name: string): Promise<void> {
-    const listing =
-      this.#listing.get(name) ?? this.#refresh(name).finally(() => void this.#listing.delete(name));
-    this.#listing.set(name, listing);
-    return listing;
-  }
-
-  /** Reads the list of a server. @throws TroupeError NOT_FOUND, UNAVAILABLE; errors of the SDK */
-  async list(name: string): Promise<FreshList> {
+  /** Reads the list of a server. @throws TroupeError NOT_FOUND, UNAVAILABLE */
+  async list(name: string): Promise<FreshToolList> {
     const server = this.#serverOf(this.#o.tenant, name);
     this.#removed.delete(name);
-    return server.use(async (client) => {
-      if (!client.getServerCapabilities()?.tools) return { tools: [], leftOut: [] };
-      const { tools, ttlMs } = await client.listTools(undefined, { cacheMode: 'refresh' });
-      const { tools: filter } = server.config;
-      const { tools: kept, leftOut } = listedTools(name, tools, filter);
-      const all = [...(this.#removed.get(name) ?? []), ...leftOut].slice(0, LEFT_OUT_MAX);
-      return { tools: kept, leftOut: all, ...(typeof ttlMs === 'number' && { ttlMs }) };
+    try {
+      return await server.use((client) => this.#listOf(server, client));
+    } catch (error) {
+      if (error instanceof TroupeError) throw error;
+      const message = `the MCP server ${name}: ${server.messageOf(error)}`;
+      throw new TroupeError('UNAVAILABLE', message);
+    }
+  }
+
+  /** The states of the connections of one tenant. */
+  states(tenant = this.#o.tenant): Readonly<Record<string, McpServerState>> {
+    const states = this.#names.map((name) => {
+      const server = this.#servers.get(keyOf(tenant, name));
+      return [name, server?.state() ?? { state: 'closed' as const }] as const;
     });
+    return Object.fromEntries(states);
   }
 
   /** Closes all connections permanently. May be repeated. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const { cancel } of this.#listed.values()) cancel();
     await Promise.all([...this.#servers.values()].map((server) => server.close()));
   }
 
-  async #refresh(name: string): Promise<void> {
-    const former = this.#listed.get(name) ?? NOTHING;
-    former.cancel();
-    try {
-      const { tools: listed, leftOut, ttlMs } = await this.list(name);
-      const made = await agentTools(name, listed, this.#o.servers[name]!, former.checks);
-      const cancel = this.#later(name, this.#lifetimeOf(name, ttlMs));
-      const all = [...leftOut, ...made.leftOut].slice(0, LEFT_OUT_MAX);
-      const at = this.#o.clock.wallMs();
-      this.#listed.set(name, { ...made, leftOut: all, at, failures: 0, cancel });
-      this.#tools = this.#names.flatMap((one) => this.#listed.get(one)?.tools ?? []);
-    } catch (error) {
-      const failures = former.failures + 1;
-      const waitMs = Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (failures - 1));
-      const problem = this.#o.secrets.text(errorData(error).message);
-      const cancel = this.#later(name, waitMs);
-      this.#listed.set(name, { ...former, problem, failures, cancel });
-    }
+  async #listOf(server: McpServer, client: Client): Promise<FreshToolList> {
+    const { name, config } = server;
+    const lifetimeMs = (ttlMs: number) => Math.min(LIST_MS_MAX, Math.max(LIST_MS_MIN, ttlMs));
+    if (!client.getServerCapabilities()?.tools)
+      return { tools: [], leftOut: [], lifetimeMs: LIST_MS_MAX };
+    const { tools, ttlMs } = await client.listTools(undefined, { cacheMode: 'refresh' });
+    const { tools: listed, leftOut } = listedTools(name, tools, config.tools);
+    const { tools: usable, leftOut: faulty } = await agentTools(name, listed, config);
+    const names = new Set(usable.map((tool) => tool.name));
+    const removed = this.#removed.get(name) ?? [];
+    return {
+      tools: listed.filter((tool) => names.has(tool.name)),
+      leftOut: [...removed, ...leftOut, ...faulty].slice(0, LEFT_OUT_MAX),
+      lifetimeMs:
+        config.url === undefined
+          ? LIST_MS_MAX
+          : lifetimeMs(typeof ttlMs === 'number' ? ttlMs : LIST_MS),
+    };
   }
 
-  /** A process announces changes while it runs, and is not started to ask for them. */
-  #lifetimeOf(name: string, ttlMs: number | undefined): number | undefined {
-    if (this.#o.servers[name]!.url === undefined) return undefined;
-    return Math.min(LIST_MS_MAX, Math.max(LIST_MS_MIN, ttlMs ?? LIST_MS));
+  /** Makes the tools of a list that has changed. */
+  #update(name: string): Promise<void> | undefined {
+    if (this.#isClosed) return undefined;
+    const revision = this.#stored?.row(name)?.revision;
+    if (revision === undefined || revision === this.#made.get(name)?.revision) return undefined;
+    const making =
+      this.#making.get(name) ??
+      this.#make(name, revision).finally(() => void this.#making.delete(name));
+    this.#making.set(name, making);
+    return making;
   }
 
-  #later(name: string, delayMs: number | undefined): () => void {
-    if (delayMs === undefined || this.#isClosed) return () => {};
-    return this.#o.clock.after(delayMs, () => void this.refresh(name));
+  async #make(name: string, revision: number): Promise<void> {
+    const listed = this.#stored?.tools(name)?.tools ?? [];
+    const { checks } = this.#made.get(name) ?? {};
+    const made = await agentTools(name, listed, this.#o.servers[name]!, checks);
+    this.#made.set(name, { ...made, revision });
+    this.#tools = this.#names.flatMap((one) => this.#made.get(one)?.tools ?? []);
   }
 
   /** @throws TroupeError NOT_FOUND */
@@ -204,7 +201,7 @@ export class McpServers implements ToolSource {
       config,
       onPrint: (line) => tell('output', line),
       onFailure: (why) => tell('failure', why),
-      onToolsChanged: () => void this.refresh(name),
+      onToolsChanged: () => this.#stored?.refresh(name),
       onRemovedTool: (tool, why) => {
         if (tenant !== own) return;
         const removed = this.#removed.get(name) ?? [];

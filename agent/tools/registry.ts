@@ -29,6 +29,8 @@ const imageCharactersMax = 4 * Math.ceil(IMAGE_BYTES_MAX / 3);
 const faultsMax = 5;
 
 export type ToolRegistry = {
+  /** Resolves when tools that change can be used; never rejects. */
+  ready(): Promise<void>;
   /** In order of registration. */
   all(): readonly Tool[];
   /** The descriptions for models, in order of registration. */
@@ -50,6 +52,8 @@ export type ToolRegistry = {
 export type ToolSource = {
   /** in a stable order; the same array until a tool changes */
   tools(): readonly Tool[];
+  /** Resolves when the tools of the stored lists can be used, or after a time. Never rejects. */
+  ready(): Promise<void>;
 };
 
 type Known = {
@@ -76,11 +80,13 @@ export const createToolRegistry = (tools: readonly Tool[], source?: ToolSource):
     return tool ? faultIn(args, tool) : unknownTool(name, known().all);
   };
   return {
+    ready: async () => source?.ready(),
     all: () => known().all,
     specs: () => known().specs,
     get: (name) => known().byName.get(name),
     check,
     async run({ name, args }, context) {
+      await source?.ready();
       const tool = known().byName.get(name);
       const fault = check(name, args);
       if (!tool || fault) return { text: fault ?? unknownTool(name, known().all), isError: true };

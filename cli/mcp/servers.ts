@@ -1,12 +1,12 @@
 /** `troupe mcp add`, `list`, `tools` and `remove`: MCP servers whose tools agents have. */
 import { createSecretMask } from '../../agent/tools/secret-mask.ts';
-import type { McpServerRow } from '../../agent/mcp/servers.ts';
 import { knownSecrets } from '../../installation/known-secrets.ts';
 import { mcpServersOf } from '../../installation/mcp-servers.ts';
 import { ConfigFile } from '../../installation/setup/config-file.ts';
 import { table } from '../../operations/text.ts';
 import { DEFAULT_TENANT } from '../../protocols/address.ts';
-import { TroupeError } from '../../protocols/errors.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import type { LeftOut } from '../../protocols/mcp-server.ts';
 import type { Config, McpServerConfig } from '../../runtime/config/index.ts';
 import { exitCodes } from '../exit.ts';
 import { type CommonOptions, loadFrom } from '../options.ts';
@@ -23,6 +23,18 @@ export type AddOptions = CommonOptions & {
   readonly approval?: string;
   readonly allow?: readonly string[];
   readonly deny?: readonly string[];
+};
+
+/** What a server answered, or why it did not. */
+type Looked = {
+  readonly name: string;
+  readonly enabled: boolean;
+  /** names of the tools that agents have */
+  readonly tools: readonly string[];
+  readonly leftOut: readonly LeftOut[];
+  /** of the protocol */
+  readonly revision?: string;
+  readonly problem?: string;
 };
 
 /** @throws TroupeError INVALID_ARGUMENT, CONFLICT when the name is taken */
@@ -91,22 +103,30 @@ export async function tools(name: string, options: CommonOptions): Promise<numbe
 }
 
 /** The servers after an attempt to read their lists; those that are not enabled are not reached. */
-export async function lookAt(
-  config: Config,
-  names: readonly string[],
-): Promise<readonly McpServerRow[]> {
+export async function lookAt(config: Config, names: readonly string[]): Promise<readonly Looked[]> {
   const secrets = createSecretMask(knownSecrets(config, process.env));
   const servers = mcpServersOf(config, { tenant: DEFAULT_TENANT, secrets });
   try {
-    const enabled = names.filter((name) => config.mcp.servers[name]?.enabled);
-    await Promise.all(enabled.map((name) => servers.refresh(name)));
-    return servers.rows().filter(({ name }) => names.includes(name));
+    return await Promise.all(
+      names.map(async (name): Promise<Looked> => {
+        const nothing = { name, enabled: true, tools: [], leftOut: [] };
+        if (!config.mcp.servers[name]?.enabled) return { ...nothing, enabled: false };
+        try {
+          const { tools: listed, leftOut } = await servers.list(name);
+          const { revision } = servers.states()[name] ?? {};
+          const found = { ...nothing, tools: listed.map((tool) => tool.name), leftOut };
+          return { ...found, ...(revision !== undefined && { revision }) };
+        } catch (error) {
+          return { ...nothing, problem: errorData(error).message };
+        }
+      }),
+    );
   } finally {
     await servers.close();
   }
 }
 
-const said = ({ enabled, problem, tools: names, leftOut, revision }: McpServerRow): string => {
+const said = ({ enabled, problem, tools: names, leftOut, revision }: Looked): string => {
   if (!enabled) return 'not enabled';
   if (problem !== undefined) return problem;
   const left = leftOut.length > 0 ? `, ${leftOut.length} left out` : '';

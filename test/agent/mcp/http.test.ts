@@ -30,8 +30,7 @@ describe('a server of 2026', () => {
   });
 
   it('gets a decline for what it asks, and the model reads the question', async () => {
-    const { call, servers } = open();
-    await servers.refresh('test');
+    const { call } = open();
     const text = textOf(await call('test_elicitation', { input: { message: 'Who are you?' } }));
     expect(text).toMatch(/asked for input, which was declined.*Who are you\?/);
   });
@@ -71,8 +70,7 @@ describe('a server of 2026', () => {
   it('is not reached where none listens, and the call was not made', async () => {
     const { call, servers } = openServers(entry('http://127.0.0.1:9/mcp'));
     await expect(call('x')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-    await servers.refresh('test');
-    expect(servers.rows()).toMatchObject([{ tools: [], problem: expect.any(String) }]);
+    await expect(servers.list('test')).rejects.toThrow(/waits for its next start/);
   });
 });
 
@@ -84,10 +82,9 @@ describe('a list', () => {
   });
   const listed = async (tools: readonly unknown[], more: object = {}) => {
     const { url } = await startHostileServer({ list: { tools } });
-    const { servers } = openServers(entry(url, more));
-    await servers.refresh('test');
-    const [row] = servers.rows();
-    return { tools: servers.tools(), row: row! };
+    const { servers, refresh, stored } = openServers(entry(url, more));
+    await refresh();
+    return { tools: servers.tools(), row: stored()! };
   };
 
   it('of 10,000 tools is cut, always in the same way', async () => {
@@ -142,13 +139,12 @@ describe('a list', () => {
 
   it('keeps the tools of a server that no longer answers', async () => {
     const { url } = await startHostileServer({ list: { tools: [tool('a')] } });
-    const { servers } = openServers(entry(url));
-    await servers.refresh('test');
+    const { servers, refresh } = openServers(entry(url));
+    await refresh();
     const tools = servers.tools();
     await servers.close();
-    await servers.refresh('test');
+    await expect(refresh()).rejects.toThrow(/closed/);
     expect(servers.tools()).toBe(tools);
-    expect(servers.rows()[0]!.problem).toMatch(/closed/);
   });
 });
 

@@ -6,6 +6,7 @@ import { McpServers, type McpServersOptions } from '../../../agent/mcp/servers.t
 import { createSandbox } from '../../../agent/sandbox/choose.ts';
 import { createHostBoundary } from '../../../agent/sandbox/host.ts';
 import { createSecretMask } from '../../../agent/tools/secret-mask.ts';
+import type { FreshToolList } from '../../../protocols/mcp-server.ts';
 import type { RemoteCall, RemoteStep } from '../../../protocols/remote-call.ts';
 import { loadConfig } from '../../../runtime/config/index.ts';
 import { systemClock } from '../../../runtime/index.ts';
@@ -37,6 +38,10 @@ export const linesOf = (folder: string, name: 'calls' | 'starts'): readonly stri
 
 export type TestServers = {
   readonly servers: McpServers;
+  /** Reads and stores the list of the server `test`, as its actor does. */
+  readonly refresh: () => Promise<void>;
+  /** the stored list */
+  readonly stored: () => FreshToolList | undefined;
   readonly reports: readonly { readonly text: string; readonly kind: string }[];
   /** calls a tool of the server `test` */
   readonly call: (name: string, more?: CallOptions) => Promise<RemoteStep>;
@@ -65,8 +70,26 @@ export function openServers(
     ...options,
   });
   onTestFinished(() => servers.close());
+  let stored: FreshToolList | undefined;
+  let revision = 0;
+  const refresh = async () => {
+    stored = await servers.list('test');
+    revision++;
+    await servers.ready();
+  };
+  const row = { name: 'test', state: 'listed', listedAt: 0, tools: 0, leftOut: [] } as const;
+  servers.open(
+    {
+      row: () => (stored ? { ...row, revision } : undefined),
+      tools: () => stored,
+      refresh: () => void refresh(),
+    },
+    false,
+  );
   return {
     servers,
+    refresh,
+    stored: () => stored,
     reports,
     call: (name, { tenant = 'default', signal = new AbortController().signal, ...more } = {}) =>
       servers.caller.start(

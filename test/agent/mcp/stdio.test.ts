@@ -16,9 +16,10 @@ const NAMES = ['change', 'echo', 'grow', 'hang_once', 'hang_reading', 'pid', 'wh
 
 it('lists the tools by name, and calls them', async () => {
   const folder = scratchFolder();
-  const { servers, call } = openServers({ test: stdioEntry(folder) });
-  await servers.refresh('test');
-  expect(servers.rows()).toMatchObject([{ state: 'connected', leftOut: [] }]);
+  const { servers, call, refresh, stored } = openServers({ test: stdioEntry(folder) });
+  await refresh();
+  expect(servers.states()).toMatchObject({ test: { state: 'connected' } });
+  expect(stored()).toMatchObject({ leftOut: [] });
   expect(servers.tools().map(({ name }) => name)).toEqual(
     NAMES.map((name) => `mcp__test__${name}`),
   );
@@ -37,8 +38,8 @@ it('masks secrets of the server in its results and in the log', async () => {
 });
 
 it('follows the announcement of a changed list', async () => {
-  const { servers, call } = openServers({ test: stdioEntry(scratchFolder()) });
-  await servers.refresh('test');
+  const { servers, call, refresh } = openServers({ test: stdioEntry(scratchFolder()) });
+  await refresh();
   const before = servers.tools();
   await call('grow');
   await eventually(() =>
@@ -95,9 +96,9 @@ it('stops starting a process that ends at once, and says why', async () => {
     await expect(call('echo')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     now += 60_000;
   }
-  expect(servers.rows()).toMatchObject([
-    { state: 'circuit-open', lastError: { message: expect.stringContaining('exit code 7') } },
-  ]);
+  expect(servers.states()).toMatchObject({
+    test: { state: 'circuit-open', lastError: { message: expect.stringContaining('exit code 7') } },
+  });
   expect(reports.filter(({ kind }) => kind === 'failure')).toHaveLength(5);
   now += 600_000;
   await expect(call('echo')).rejects.toThrow(/exit code 7/);
@@ -148,6 +149,5 @@ it('does not run a program without a sandbox, unless the configuration says so',
   const boundaries = { sandbox: missing, host: missing };
   const { call, servers } = openServers({ test: { command: 'node' } }, { boundaries });
   await expect(call('echo')).rejects.toThrow(/no sandbox works here/);
-  await servers.refresh('test');
-  expect(servers.tools()).toEqual([]);
+  await expect(servers.list('test')).rejects.toThrow(/no sandbox works here/);
 });
