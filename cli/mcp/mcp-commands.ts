@@ -52,8 +52,8 @@ function addAdd(command: Command, finish: Finish): void {
     .option('--no-sandbox', 'run the program with all rights of this user')
     .option('--allow-private', 'the URL may have a private address, this machine included')
     .option('--approval <which>', 'calls that need an approval: always, changes (default) or never')
-    .option('--allow <tool...>', 'only these tools; * stands for any characters')
-    .option('--deny <tool...>', 'not these tools; * stands for any characters')
+    .option('--allow <tool...>', 'only these tools; * means any characters')
+    .option('--deny <tool...>', 'not these tools; * means any characters')
     .addHelpText(
       'after',
       examples(
