@@ -14,6 +14,7 @@ import { faults } from './faults/main.ts';
 import { serveNode } from './harness/cell.ts';
 import { serveGateway } from './harness/gateway-host.ts';
 import { serveEcho } from './harness/echo.ts';
+import { serveMcp } from './harness/mcp-server.ts';
 import { type Gate, parseGate, withGates } from './harness/gates.ts';
 import { compare, reportOf, verdictsOf } from './harness/report.ts';
 import { type Results, runScenarios } from './harness/runner.ts';
@@ -38,6 +39,7 @@ import { history } from './history.ts';
 import { hop } from './hop.ts';
 import { idle } from './idle.ts';
 import { limits } from './limits.ts';
+import { mcp } from './mcp.ts';
 import { watchPage } from './page.ts';
 import { memorySearch } from './memory-search.ts';
 import { memoryVectors } from './memory-vectors.ts';
@@ -71,6 +73,7 @@ const scenarios: readonly Scenario[] = [
   gateway,
   channels,
   edge,
+  mcp,
   sagas,
   proofs,
   cluster,
@@ -126,6 +129,7 @@ if (positionals[0] === 'worker') {
   await work(named(name), scale as Scale, folder);
 } else if (positionals[0] === 'echo') await serveEcho();
 else if (positionals[0] === 'sockets') serveSockets();
+else if (positionals[0] === 'mcp-server') serveMcp(Number(positionals[1]));
 else if (positionals[0] === 'gateway-host')
   await serveGateway(positionals[1] ?? '', positionals[2] ?? '', Number(positionals[3]));
 else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ?? ''));

@@ -103,8 +103,8 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   const audit = new AuditedOperators({ system, clock: systemClock, log });
   const operator = audit.audited(operatorOf(identity, DEFAULT_TENANT));
   const installation = audit.audited(installationOperatorOf(identity, DEFAULT_TENANT));
-  const writer = { authenticate: metered(identity, taken) };
-  const reader = { authenticate: metered(identity, reads) };
+  const writer = { authenticate: metered(identity, taken, 'call') };
+  const reader = { authenticate: metered(identity, reads, 'readTasks') };
   const all = { ...parts, transports, edge, identity, offers, operator, installation };
   const mcp = openMcp({ ...parts, edge, identity, offers, audit });
   const routes = [...routesOf({ ...all, writer, reader }), ...mcp.routes];

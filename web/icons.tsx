@@ -17,6 +17,7 @@ const PATHS = {
   cluster: 'M4 4h16v6H4zM4 14h16v6H4zM8 7h.01M8 17h.01M12 7h4M12 17h4',
   copy: 'M9 9h11v11H9zM15 9V4H4v11h5',
   dark: 'M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5z',
+  calls: 'M4 12h12M11 7l5 5-5 5M20 5v14',
   'dead-letters': 'M3 6h18v13H3zM3 7l9 7 9-7M9.5 16.5l5-5',
   devices: 'M3 5h13v10H3zM7 19h5M18 9h3v10h-5v-4',
   download: 'M12 4v11M7 11l5 5 5-5M5 20h14',

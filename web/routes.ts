@@ -7,7 +7,7 @@ import { useEffect, useState } from 'preact/hooks';
 /** Views that belong together; a line separates the groups. */
 export const VIEW_GROUPS = [
   ['chat'],
-  ['actors', 'runs', 'tasks', 'approvals', 'schedules', 'dead-letters'],
+  ['actors', 'runs', 'tasks', 'calls', 'approvals', 'schedules', 'dead-letters'],
   ['channels', 'devices', 'usage', 'agents', 'memory', 'audit', 'cluster', 'settings'],
 ] as const;
 export type ViewName = (typeof VIEW_GROUPS)[number][number];

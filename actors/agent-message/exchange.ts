@@ -1,23 +1,19 @@
 /** Exchange: what the session is asked, and what its answer means for the task. Pure. */
-import { createHash } from 'node:crypto';
 import { address } from '../../protocols/address.ts';
+import {
+  type AgentAnswer,
+  API_CHANNEL,
+  conversationKeyOf,
+  SEND_MESSAGE,
+} from '../../protocols/agent-message.ts';
 import { defined } from '../../protocols/defined.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
-import {
-  formatSessionKey,
-  SESSION_KEY_BYTES_MAX,
-  type SessionKeyParts,
-} from '../../protocols/session-key.ts';
 import type { RunEnded, SessionAbort, SessionReceive } from '../../protocols/session.ts';
 import type { ActorInput, Reply, Tell } from '../../protocols/statechart.ts';
-import { SEND_MESSAGE } from './action.ts';
-import { type AgentAnswer, type Args, type MessageContext, on } from './types.ts';
+import { type Args, type AskedMessage, type MessageContext, on, type Prepared } from './types.ts';
 
 type Change = Partial<MessageContext>;
 type State = Pick<Args, 'context'>;
-
-/** The entry point of these messages, for the agent's queue modes and hooks. */
-const CHANNEL = 'api';
 
 export const initialContext = ({ tenant, key }: ActorInput): MessageContext => ({
   tenant,
@@ -36,27 +32,11 @@ export const begin = on(SEND_MESSAGE, ({ event }): Change => {
     asked: {
       agentId,
       text,
-      sessionKey: sessionKeyOf(agentId, sender, name),
+      sessionKey: conversationKeyOf(agentId, sender ?? task_id, name),
       ...defined({ sender }),
     },
   };
 });
-
-/** Principals with conversations of the same name have different sessions. */
-function sessionKeyOf(agentId: string, sender = '', conversation: string): string {
-  const keyOf = (peerId: string): SessionKeyParts => ({
-    type: 'dm',
-    agentId,
-    channel: CHANNEL,
-    peerId,
-  });
-  const readable = `${sender}/${conversation}`;
-  // Escapes triple the length at most.
-  if (Buffer.byteLength(readable) * 3 + agentId.length * 3 < SESSION_KEY_BYTES_MAX - 20)
-    return formatSessionKey(keyOf(readable));
-  const digest = createHash('sha256').update(JSON.stringify([sender, conversation]));
-  return formatSessionKey(keyOf(digest.digest('hex')));
-}
 
 const askedOf = ({ asked, taskId }: MessageContext): NonNullable<typeof asked> => {
   if (asked) return asked;
@@ -68,7 +48,12 @@ const sessionOf = (context: MessageContext) =>
 
 // ---- requests
 
-export const agentOf = ({ context }: State): string => askedOf(context).agentId;
+export const prepareInput = ({ context }: State): AskedMessage => askedOf(context);
+
+export const notePrepared = ({ context }: State, { prepared }: { prepared: Prepared }): Change =>
+  'refusal' in prepared
+    ? failed(prepared.refusal)
+    : { asked: { ...askedOf(context), text: prepared.text } };
 
 export function send({ context }: State): Tell {
   const { text, sender } = askedOf(context);
@@ -78,7 +63,7 @@ export function send({ context }: State): Tell {
     text,
     ...defined({ sender }),
     queue: 'followup',
-    channel: CHANNEL,
+    channel: API_CHANNEL,
     notify: true,
   };
   return { to: sessionOf(context), event, ask: true };
@@ -130,8 +115,6 @@ function errorOf({ status, error, joined }: RunEnded): ErrorData | undefined {
 }
 
 export const noteRefused = on('reply', ({ event }): Change => failed(event.error!));
-export const noteUnknown = ({ context }: State): Change =>
-  failed({ code: 'NOT_FOUND', message: `there is no agent ${askedOf(context).agentId}` });
 export const noteLost = (): Change =>
   failed({ code: 'UNAVAILABLE', message: 'the session of the agent did not end the run in time' });
 export const noteWithdrawn = (): Change =>

@@ -8,7 +8,7 @@
 import { assign, setup } from 'xstate';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
 import * as exchange from './exchange.ts';
-import type { MessageContext, MessageEvent } from './types.ts';
+import type { AskedMessage, MessageContext, MessageEvent, Prepared } from './types.ts';
 
 /** The run, with its time in the queue of the session. */
 const RUN_MS = 24 * 3_600_000;
@@ -17,18 +17,18 @@ const RETENTION_MS = 28 * 3_600_000;
 
 export const agentMessageMachine = setup({
   types: { context: {} as MessageContext, events: {} as MessageEvent, input: {} as ActorInput },
-  actors: { find: effect<boolean, string>() },
+  actors: { prepare: effect<Prepared, AskedMessage>() },
   actions: {
     ...hostActions,
     begin: assign(exchange.begin),
+    notePrepared: assign(exchange.notePrepared),
     noteEnded: assign(exchange.noteEnded),
     noteRefused: assign(exchange.noteRefused),
-    noteUnknown: assign(exchange.noteUnknown),
     noteLost: assign(exchange.noteLost),
     noteWithdrawn: assign(exchange.noteWithdrawn),
   },
   guards: {
-    isFound: (_, { found }: { found: boolean }) => found,
+    isReady: (_, { prepared }: { prepared: Prepared }) => 'text' in prepared,
     isOwnRun: exchange.isOwnRun,
     isRefusal: exchange.isRefusal,
   },
@@ -43,23 +43,33 @@ export const agentMessageMachine = setup({
     unsent: {
       description: 'No task has sent a message.',
       on: {
-        'agents.send_message': { target: 'finding', actions: 'begin' },
+        'agents.send_message': { target: 'preparing', actions: 'begin' },
         'task.cancel': { target: 'forgotten' },
       },
     },
-    finding: {
-      description: 'Looks for the agent.',
+    preparing: {
+      description: 'Looks for the agent; hooks may change or refuse the message.',
       on: { 'task.cancel': { target: 'ended', actions: 'noteWithdrawn' } },
       invoke: {
-        id: 'find',
-        src: 'find',
-        input: exchange.agentOf,
+        id: 'prepare',
+        src: 'prepare',
+        input: exchange.prepareInput,
         onDone: [
           {
-            guard: { type: 'isFound', params: ({ event }) => ({ found: event.output }) },
+            guard: { type: 'isReady', params: ({ event }) => ({ prepared: event.output }) },
             target: 'asking',
+            actions: {
+              type: 'notePrepared',
+              params: ({ event }) => ({ prepared: event.output }),
+            },
           },
-          { target: 'ended', actions: 'noteUnknown' },
+          {
+            target: 'ended',
+            actions: {
+              type: 'notePrepared',
+              params: ({ event }) => ({ prepared: event.output }),
+            },
+          },
         ],
         onError: { target: 'delayed' },
       },
@@ -67,7 +77,7 @@ export const agentMessageMachine = setup({
     delayed: {
       description: 'The rows of the agent could not be read.',
       on: { 'task.cancel': { target: 'ended', actions: 'noteWithdrawn' } },
-      after: { pause: { target: 'finding' } },
+      after: { pause: { target: 'preparing' } },
     },
     asking: {
       description: 'The session of the agent has the message, or gets it.',

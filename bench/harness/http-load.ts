@@ -1,11 +1,16 @@
 /**
  * A low-cost HTTP client for load: keep-alive sockets, requests written as bytes, responses read by
- * their Content-Length. It supports no redirects and no chunked encoding.
+ * their Content-Length or in chunks. It supports no redirects.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-export type Answer = { readonly status: number; readonly body: string; readonly ms: number };
+export type Answer = {
+  readonly status: number;
+  readonly headers: string;
+  readonly body: string;
+  readonly ms: number;
+};
 
 type Waiting = {
   readonly resolve: (answer: Answer) => void;
@@ -44,18 +49,43 @@ class Line {
     const headEnd = this.#rest.indexOf(HEAD_END);
     if (headEnd < 0) return;
     const head = this.#rest.toString('latin1', 0, headEnd);
-    const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
-    const end = headEnd + HEAD_END.length + length;
-    if (this.#rest.length < end) return;
-    const body = this.#rest.toString('utf8', headEnd + HEAD_END.length, end);
-    this.#rest = this.#rest.subarray(end);
+    const from = headEnd + HEAD_END.length;
+    const found = /transfer-encoding: chunked/i.test(head)
+      ? chunksIn(this.#rest, from)
+      : sizedBodyIn(this.#rest, from, Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0));
+    if (!found) return;
+    this.#rest = this.#rest.subarray(found.end);
     const waiting = this.#waiting;
     this.#waiting = undefined;
     waiting?.resolve({
       status: Number(head.slice(9, 12)),
-      body,
+      headers: head,
+      body: found.body,
       ms: performance.now() - waiting.sentAt,
     });
+  }
+}
+
+/** A body that has arrived completely, and where it ends. */
+type Body = { readonly body: string; readonly end: number };
+
+function sizedBodyIn(bytes: Buffer, from: number, length: number): Body | undefined {
+  const end = from + length;
+  return bytes.length < end ? undefined : { body: bytes.toString('utf8', from, end), end };
+}
+
+/** RFC 9112, section 7.1, without trailers. */
+function chunksIn(bytes: Buffer, from: number): Body | undefined {
+  const chunks: Buffer[] = [];
+  for (let at = from; ; ) {
+    const lineEnd = bytes.indexOf('\r\n', at);
+    if (lineEnd < 0) return undefined;
+    const size = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16);
+    const end = lineEnd + 2 + size + 2;
+    if (bytes.length < end) return undefined;
+    if (size === 0) return { body: Buffer.concat(chunks).toString('utf8'), end };
+    chunks.push(bytes.subarray(lineEnd + 2, end - 2));
+    at = end;
   }
 }
 

@@ -93,6 +93,13 @@ export async function startBareServer(): Promise<Omit<Program, 'connect'>> {
   return { port, ...(await startServer(['-e', code], port, '/', {})) };
 }
 
+/** A bare server of the official MCP SDK with one tool; `mcp-server.ts` is its role. */
+export async function startMcpServer(): Promise<Omit<Program, 'connect'>> {
+  const port = await reservePort();
+  const [bench = ''] = process.argv.slice(1);
+  return { port, ...(await startServer([bench, 'mcp-server', String(port)], port, '/', {})) };
+}
+
 async function startServer(
   args: readonly string[],
   port: number,

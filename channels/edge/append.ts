@@ -1,7 +1,7 @@
 /**
  * Sends an accepted envelope to the actors and waits for their answer. The sequence actor of
- * (sender, subject, MAJOR) checks the number and forwards the envelope to the task. The task's
- * answer means that it is durable.
+ * (sender, subject, MAJOR) checks the number and forwards the envelope to the task; work without an
+ * order goes to the task directly. The task's answer means that it is durable.
  *
  * Only the actors' answer decides about `seq`. A committed row may be newer than the actor's state
  * that a repeat must be compared with.
@@ -16,9 +16,11 @@ import {
   sequenceAddress,
   subjectOf,
   taskAddress,
+  type TaskSubmit,
   type TaskTerms,
   type TaskView,
 } from '../../protocols/task.ts';
+import type { EdgeRequest } from './edge.ts';
 import type { Principal, SendOptions, System } from '../../runtime/index.ts';
 
 /** A durable append and its answer take milliseconds; a failover takes seconds. */
@@ -26,11 +28,11 @@ const ACK_WAIT_MS = 10_000;
 const RETRY_MS = 1_000;
 
 export type Accepted = {
+  readonly request: Pick<EdgeRequest, 'transport' | 'isUnordered'>;
   readonly envelope: Envelope;
   readonly taskId: string;
   readonly payloadHash: string;
   readonly terms: TaskTerms;
-  readonly transport: 'http' | 'nats';
   readonly principal: Principal;
   /** remaining time to live */
   readonly ttlMs: number;
@@ -39,29 +41,28 @@ export type Accepted = {
 /** The new task, or the task that an earlier copy of the envelope created. @throws TroupeError */
 export const append = async (
   system: Pick<System, 'ask'>,
-  { envelope, taskId, payloadHash, terms, transport, principal, ttlMs }: Accepted,
+  { envelope, taskId, payloadHash, terms, request, principal, ttlMs }: Accepted,
 ): Promise<TaskView> => {
   const { tenant_id: tenant, seq, trace_id: traceId, action_version } = envelope;
+  const task = taskAddress(tenant, taskId);
+  const submit: TaskSubmit = {
+    type: 'task.submit',
+    envelope,
+    payloadHash,
+    terms,
+    transport: request.transport,
+    answer: 'ack',
+  };
+  const options = { principal, traceId, ttlMs, repeatable: true as const };
   const scope = {
     sender: principal.sub,
     subject: subjectOf(envelope),
     major: majorOf(action_version),
   };
-  const pass: SequencePass = {
-    type: 'sequence.pass',
-    seq,
-    to: taskAddress(tenant, taskId),
-    submit: {
-      type: 'task.submit',
-      envelope,
-      payloadHash,
-      terms,
-      transport,
-      answer: 'ack',
-    },
-  };
-  const options = { principal, traceId, ttlMs, repeatable: true as const };
-  const view = await ask(system, sequenceAddress(tenant, scope), pass, options, ACK_WAIT_MS);
+  const pass: SequencePass = { type: 'sequence.pass', seq, to: task, submit };
+  const view = request.isUnordered
+    ? await ask(system, task, submit, options, ACK_WAIT_MS)
+    : await ask(system, sequenceAddress(tenant, scope), pass, options, ACK_WAIT_MS);
   if (view !== undefined) return view;
   throw new TroupeError('UNAVAILABLE', `no answer came within ${ACK_WAIT_MS / 1_000} s: ${AGAIN}`, {
     retryAfterMs: RETRY_MS,

@@ -8,8 +8,9 @@ import { type CheckError, describeErrors, epochMsOf } from '../../protocols/chec
 import { checkEnvelope, type Envelope, ENVELOPE_BYTES_MAX } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { isSamePlace } from '../../protocols/locality.ts';
-import type { NodeStatus } from '../../runtime/index.ts';
-import type { EdgeRequest } from './edge.ts';
+import type { NodeStatus, Principal } from '../../runtime/index.ts';
+import { assertScope } from '../../operations/access.ts';
+import type { Caller, EdgeRequest } from './edge.ts';
 
 /** Maximum nesting of objects and lists: deeper ones would exhaust the stack of recursive code. */
 const DEPTH_MAX = 64;
@@ -211,5 +212,19 @@ export const checkPayloadSize = (canonical: string, bytesMax: number): void => {
     'PAYLOAD_TOO_LARGE',
     `the payload has ${bytes} bytes, ${bytesMax} are allowed: ${AS_ARTIFACT}`,
     { details: { bytes, bytesMax } },
+  );
+};
+
+/**
+ * The caller of a change without an envelope.
+ * @throws TroupeError UNAUTHORIZED if it must sign; FORBIDDEN without the scope
+ */
+export const unsignedOf = (caller: Caller, action: string): Principal => {
+  assertScope(caller, 'call');
+  const { sub, roles, profile } = caller;
+  if (profile === 'A2A-Basic') return { sub, roles };
+  throw new TroupeError(
+    'UNAUTHORIZED',
+    `this token requires A2A-External: send ${action} as a signed envelope`,
   );
 };

@@ -39,6 +39,7 @@ import {
   readJson,
   schemaFault,
   timeLeftMs,
+  unsignedOf,
 } from './checks.ts';
 import { type Control, controlOf } from './control.ts';
 import type {
@@ -94,7 +95,7 @@ export type EdgeOptions = {
 
 /** An authenticated envelope. */
 type Known = {
-  readonly transport: EdgeRequest['transport'];
+  readonly request: EdgeRequest;
   readonly envelope: Envelope;
   readonly caller: Caller;
   readonly rate: QuotaAnswer;
@@ -173,7 +174,7 @@ class RunningEdge implements Edge {
 
   async settled(taskId: string, credentials: Credentials, until: Until): Promise<TaskView> {
     const caller = await this.#o.identity.authenticate(credentials);
-    return this.#watch.settled(await this.#taskService.read(caller, taskId), until);
+    return this.#watch.settled(taskId, until, () => this.#taskService.read(caller, taskId));
   }
 
   async cancel(taskId: string, credentials: Credentials, reason?: string): Promise<TaskView> {
@@ -212,7 +213,7 @@ class RunningEdge implements Edge {
     const waitMs = clamp(request.waitMs ?? SYNC_ANSWER_MS);
     const sinceMs = () => this.#o.clock.monotonicMs() - begunMs;
     const known: Known = {
-      transport: request.transport,
+      request,
       envelope,
       caller,
       rate: seen.rate,
@@ -224,55 +225,55 @@ class RunningEdge implements Edge {
   }
 
   async #identify(request: EdgeRequest, envelope: Envelope): Promise<Caller> {
-    const { identity } = this.#o;
-    const caller = await identity.authenticate(request);
+    const caller = await this.#o.identity.authenticate(request);
     checkSubject(envelope, request.subject);
-    await identity.verifyEnvelope(caller, envelope, request);
+    await this.#o.identity.verifyEnvelope(caller, envelope, request);
     return caller;
   }
 
   async #perform(known: Known): Promise<TaskView> {
-    const { transport, envelope, caller, rate, leftMs, onServed, onAck } = known;
-    const { clock, system } = this.#o;
+    const { request, envelope, caller, onServed } = known;
+    const { clock, offers, system } = this.#o;
     const { tenant_id: tenant, action } = envelope;
     const canonical = canonicalOf(envelope.payload);
     const payloadHash = payloadHashOf(canonical);
-    const found = this.#o.offers.find(tenant, action, envelope.action_version);
+    const found = offers.find(tenant, action, envelope.action_version);
     if ('offer' in found) {
       onServed();
       checkRoles(action, found.offer.spec.roles, envelope.principal.roles);
     }
     const taskId = this.#taskIdOf(envelope, 'offer' in found ? found.offer : undefined);
-    const ending = this.#watch.ending(taskId);
+    const waiting = request.until
+      ? this.#watch.settling(taskId, request.until)
+      : this.#watch.ending(taskId, known.leftMs);
     try {
       const row = this.#watch.row(tenant, taskId);
       if (row) onServed();
       const isRepeat = row?.payloadHash === payloadHash;
       // A caller finds its own task also when its action is no longer offered.
-      if (isRepeat && row.view.principal === caller.sub)
-        return await ending.within(leftMs(), row.view);
+      if (isRepeat && row.view.principal === caller.sub) return await waiting.from(row.view);
       if ('refused' in found) throw TroupeError.from(found.refused);
       const { offer } = found;
       if (isRepeat) {
         await this.#checkPayload(envelope, offer);
-        return await ending.within(leftMs(), row.view);
+        return await waiting.from(row.view);
       }
       checkLocality(envelope.data_locality, { ...this.#o, nodes: system.nodes() });
       checkPayloadSize(canonical, offer.spec.max_payload_bytes);
       await this.#checkPayload(envelope, offer);
       if (row) throw otherPayload(envelope, taskId);
       const ttlMs = timeLeftMs(envelope, clock.wallMs());
-      this.#checkQuota(rate);
+      this.#checkQuota(known.rate);
       this.#checkRoom(tenant);
       const terms = offer.terms(envelope, taskId);
-      const as = principalOf(caller, envelope);
-      const accepted = { envelope, taskId, payloadHash, terms, transport, principal: as, ttlMs };
+      const principal = principalOf(caller, envelope);
+      const accepted = { request, envelope, taskId, payloadHash, terms, principal, ttlMs };
       const view = await append(system, accepted);
-      onAck();
+      known.onAck();
       this.#tasks.add(tenant);
-      return await ending.within(leftMs(), view);
+      return await waiting.from(view);
     } finally {
-      ending.stop();
+      waiting.stop();
     }
   }
 
@@ -376,15 +377,6 @@ async function payloadFaults(payload: Payload, offer: Offer): Promise<readonly C
 }
 
 const clamp = (waitMs: number): number => Math.min(SYNC_ANSWER_MS, Math.max(0, waitMs));
-
-/** The caller of a request without an envelope. @throws TroupeError UNAUTHORIZED if it must sign */
-const unsignedOf = ({ sub, roles, profile }: Caller, action: string): Principal => {
-  if (profile === 'A2A-Basic') return { sub, roles };
-  throw new TroupeError(
-    'UNAUTHORIZED',
-    `this token requires A2A-External: send ${action} as a signed envelope`,
-  );
-};
 
 /** The caller with the roles that the envelope claims, which are some of the token's. */
 const principalOf = ({ sub }: Caller, { principal }: Envelope): Principal => ({

@@ -7,6 +7,7 @@
  */
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { TaskEvent, TaskView } from '../../protocols/task.ts';
+import type { TokenScope } from '../../operations/access.ts';
 import type { Transport } from '../../protocols/action.ts';
 
 /** Metadata of an envelope: HTTP headers or NATS headers, by lower-case name. */
@@ -27,6 +28,8 @@ export type Caller = {
   readonly roles: readonly string[];
   readonly tenant: string;
   readonly profile: Profile;
+  /** limits what the roles allow; absent: no limit (`operations/access.ts`) */
+  readonly scopes?: readonly TokenScope[];
 };
 
 export type EdgeRequest = Credentials & {
@@ -39,6 +42,13 @@ export type EdgeRequest = Credentials & {
   readonly subject?: { readonly domain: string; readonly tenant: string };
   /** wait for a synchronous answer; 0 to SYNC_ANSWER_MS, default SYNC_ANSWER_MS */
   readonly waitMs?: number;
+  /** waits as `settled` does, instead of `waitMs` */
+  readonly until?: Until;
+  /**
+   * No other work of the sender has its subject. So there is no order to keep: `seq` is not
+   * compared, and no sequence actor is needed.
+   */
+  readonly isUnordered?: true;
 };
 
 /** The quota that will be reached first. */
@@ -59,6 +69,8 @@ export type EdgeAnswer =
 /** The end of a wait for a task. */
 export type Until = {
   readonly signal: AbortSignal;
+  /** maximum time, milliseconds; default no limit */
+  readonly limitMs?: number;
   /** called with the task at each event before the end */
   readonly onChange?: (view: TaskView) => void;
 };
@@ -82,8 +94,8 @@ export interface Edge {
     options: { after: number; signal: AbortSignal },
   ): AsyncIterable<TaskEvent>;
   /**
-   * The task when it has ended or waits for something, or as it is when `signal` aborts. Not
-   * counted against a quota, like `events`.
+   * The task when it has ended or waits for something, or as it is when the time is over or
+   * `signal` aborts. Not counted against a quota, like `events`.
    * @throws as `task`
    */
   settled(taskId: string, credentials: Credentials, until: Until): Promise<TaskView>;

@@ -9,6 +9,7 @@
  *  2. Bounded: `NAMES_MAX` principals of a tenant, and as many tenants. Beyond that, callers share
  *     one bucket.
  */
+import { assertScope, type Need } from '../../operations/access.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock, System } from '../../runtime/index.ts';
 import type { Caller, Identity, Quota, QuotaAnswer } from './edge.ts';
@@ -31,12 +32,15 @@ export const readLimits = (limits: QuotaLimits): QuotaLimits => ({
 
 /**
  * Authenticates the callers of other routes and counts their requests against the quota.
- * @throws TroupeError RATE_LIMIT_EXCEEDED, and the errors of `authenticate`
+ * @param need what a token with scopes must grant
+ * @throws TroupeError RATE_LIMIT_EXCEEDED, FORBIDDEN without the scope, and the errors of
+ * `authenticate`
  */
 export const metered =
-  (identity: Pick<Identity, 'authenticate'>, quota: Quota): Identity['authenticate'] =>
+  (identity: Pick<Identity, 'authenticate'>, quota: Quota, need: Need): Identity['authenticate'] =>
   async (credentials) => {
     const caller = await identity.authenticate(credentials);
+    assertScope(caller, need);
     takeOne(quota, caller);
     return caller;
   };

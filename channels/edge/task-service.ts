@@ -1,6 +1,7 @@
 /** Finds, cancels and gives input to existing tasks, for all entry points. */
 import type { Address } from '../../protocols/address.ts';
 import type { CheckError } from '../../protocols/check.ts';
+import { assertScope } from '../../operations/access.ts';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
@@ -24,7 +25,7 @@ export type TaskServiceOptions = {
   ) => Promise<readonly CheckError[]>;
 };
 
-type Reader = Pick<Caller, 'tenant' | 'sub' | 'roles'>;
+type Reader = Pick<Caller, 'tenant' | 'sub' | 'roles' | 'scopes'>;
 
 export class TaskService {
   readonly #o: TaskServiceOptions;
@@ -36,9 +37,11 @@ export class TaskService {
   /**
    * The first of these tasks that exists and that the reader may reach; the same rule applies to
    * reading, events, cancellation and input.
-   * @throws TroupeError NOT_FOUND; UNAVAILABLE when that cannot be determined
+   * @throws TroupeError NOT_FOUND; UNAVAILABLE when that cannot be determined; FORBIDDEN without a
+   *   scope
    */
   async read(reader: Reader, ...taskIds: readonly [string, ...string[]]): Promise<TaskView> {
+    assertScope(reader, 'readTasks');
     for (const taskId of taskIds) {
       const view = await this.#find(reader, taskId);
       if (view) return view;

@@ -25,7 +25,7 @@ export type WatchOptions = {
 
 /** Interval in which waiting clients poll a row, because events may be lost. */
 const POLL_MS = 1_000;
-const FIRST_POLL_MS = 10;
+const FIRST_POLL_MS = 100;
 
 export class TaskWatch {
   readonly #o: WatchOptions;
@@ -63,9 +63,12 @@ export class TaskWatch {
     };
   }
 
-  /** Subscribes to the end of a task. Call it before sending what may end the task. */
-  ending(taskId: string): Ending {
-    return new Ending(this, this.#o.clock, taskId);
+  /**
+   * Subscribes to the end of a task. Call it before sending what may end the task.
+   * @param leftMs remaining time for the wait
+   */
+  ending(taskId: string, leftMs: () => number): Ending {
+    return new Ending(this, this.#o.clock, taskId, leftMs);
   }
 
   /**
@@ -101,28 +104,18 @@ export class TaskWatch {
     }
   }
 
-  /**
-   * The task when it has ended or waits for something, or as it is when `signal` aborts. That a
-   * task waits is no event, so its row is read: soon at first, then once a second.
-   */
-  async settled(view: TaskView, { signal, onChange }: Until): Promise<TaskView> {
-    const { tenant_id: tenant, task_id: taskId } = view;
-    let last = view;
-    const latest = new LatestView(this.#o.clock, signal);
-    const off = this.on(taskId, (changed) => latest.put(changed));
+  /** Subscribes to the task, until it ends or waits. Call it before reading the task. */
+  settling(taskId: string, until: Until): Settling {
+    return new Settling(this, this.#o.clock, taskId, until);
+  }
+
+  /** The task when it has ended or waits, or as it is when the time is over. */
+  async settled(taskId: string, until: Until, read: () => Promise<TaskView>): Promise<TaskView> {
+    const settling = this.settling(taskId, until);
     try {
-      for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(2 * pollMs, POLL_MS)) {
-        if (!isFinal(last.state)) last = this.row(tenant, taskId)?.view ?? last;
-        if (isFinal(last.state) || last.waiting || signal.aborted) return this.withResult(last);
-        const next = await latest.next(pollMs);
-        if (next === 'ended') return this.withResult(this.row(tenant, taskId)?.view ?? last);
-        if (next === undefined) continue;
-        last = next;
-        if (!isFinal(last.state)) onChange?.(last);
-      }
+      return await settling.from(await read());
     } finally {
-      off();
-      latest.close();
+      settling.stop();
     }
   }
 
@@ -193,18 +186,62 @@ class LatestView {
   }
 }
 
+/**
+ * Waits until one task has ended or waits for something itself. That it waits is no event, so its
+ * row is read: after a tenth of a second, then more rarely.
+ */
+class Settling {
+  readonly #watch: TaskWatch;
+  readonly #clock: Clock;
+  readonly #until: Until;
+  readonly #latest: LatestView;
+  readonly #off: () => void;
+
+  constructor(watch: TaskWatch, clock: Clock, taskId: string, until: Until) {
+    this.#watch = watch;
+    this.#clock = clock;
+    this.#until = until;
+    this.#latest = new LatestView(clock, until.signal);
+    this.#off = watch.on(taskId, (changed) => this.#latest.put(changed));
+  }
+
+  /** The task then, or as it is when the time is over. @param known its last known state */
+  async from(known: TaskView): Promise<TaskView> {
+    const { signal, limitMs = Number.POSITIVE_INFINITY, onChange } = this.#until;
+    const row = () => this.#watch.row(known.tenant_id, known.task_id)?.view;
+    const endMs = this.#clock.monotonicMs() + limitMs;
+    let last = known;
+    for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(2 * pollMs, POLL_MS)) {
+      const leftMs = endMs - this.#clock.monotonicMs();
+      if (isFinal(last.state) || last.waiting || signal.aborted || leftMs <= 0)
+        return this.#watch.withResult(last);
+      const next = await this.#latest.next(Math.min(pollMs, leftMs));
+      if (next === 'ended') return this.#watch.withResult(row() ?? last);
+      last = next ?? row() ?? last;
+      if (next && !isFinal(next.state)) onChange?.(next);
+    }
+  }
+
+  stop(): void {
+    this.#off();
+    this.#latest.close();
+  }
+}
+
 /** Waits for the end of one task. */
 class Ending {
   readonly #watch: TaskWatch;
   readonly #clock: Clock;
   readonly #stop: () => void;
+  readonly #leftMs: () => number;
   #ended: TaskView | undefined;
   #isFinished = false;
   #wake: () => void = () => {};
 
-  constructor(watch: TaskWatch, clock: Clock, taskId: string) {
+  constructor(watch: TaskWatch, clock: Clock, taskId: string, leftMs: () => number) {
     this.#watch = watch;
     this.#clock = clock;
+    this.#leftMs = leftMs;
     this.#stop = watch.on(taskId, (view) => {
       if (view !== undefined && !isFinal(view.state)) return;
       this.#ended = view;
@@ -213,9 +250,10 @@ class Ending {
     });
   }
 
-  /** The task when it ends, or its state after `ms`. @param known its last known state */
-  async within(ms: number, known: TaskView): Promise<TaskView> {
+  /** The task when it ends, or as it is when the time is over. @param known its last known state */
+  async from(known: TaskView): Promise<TaskView> {
     if (isFinal(known.state)) return known;
+    const ms = this.#leftMs();
     if (ms <= 0) return known;
     if (!this.#isFinished) await this.#finished(ms);
     if (this.#ended !== undefined) return this.#watch.withResult(this.#ended);

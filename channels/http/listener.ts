@@ -208,7 +208,10 @@ class Incoming implements RouteRequest {
     const gone = new AbortController();
     this.#gone = gone;
     if (this.response.destroyed) gone.abort();
-    else this.response.once('close', () => gone.abort());
+    else
+      this.response.once('close', () => {
+        if (!this.response.writableFinished) gone.abort();
+      });
     return gone.signal;
   }
 

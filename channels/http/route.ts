@@ -12,7 +12,7 @@ export type RouteRequest = {
   /** values of `{name}` segments in the path, decoded */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** aborted when the client disconnects */
+  /** aborted when the client disconnects before it has the answer */
   readonly signal: AbortSignal;
   /**
    * May be called once. @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`, and the rest is not
@@ -68,11 +68,21 @@ export const refusalOf = (
 });
 
 /** Headers of an error: when to retry, and how to authenticate. */
-export const errorHeaders = ({ code, retryAfterMs }: ErrorData): Record<string, string> => ({
+export const errorHeaders = ({
+  code,
+  retryAfterMs,
+  details,
+}: ErrorData): Record<string, string> => ({
   ...(retryAfterMs === undefined
     ? {}
     : { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) }),
   ...(code === 'UNAUTHORIZED' ? { 'www-authenticate': 'Bearer realm="troupe"' } : {}),
+  // RFC 6750, section 3.1: which scope to ask for.
+  ...(code === 'FORBIDDEN' && typeof details?.['scope'] === 'string'
+    ? {
+        'www-authenticate': `Bearer realm="troupe", error="insufficient_scope", scope="${details['scope']}"`,
+      }
+    : {}),
 });
 
 /** @param status default: the code's own */

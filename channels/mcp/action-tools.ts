@@ -15,7 +15,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import {
   inputRequired,
-  inputResponse,
   type RequestMeta,
   SdkError,
   type ServerContext,
@@ -23,23 +22,22 @@ import {
 } from '@modelcontextprotocol/server';
 import type { ActionSpec } from '../../protocols/action.ts';
 import { CANCEL_CALL, IDEMPOTENCY_KEY } from '../../protocols/mcp.ts';
-import { errorData, TroupeError } from '../../protocols/errors.ts';
-import { callable, envelopeOfCall, functionOf } from '../../protocols/models/function-call.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import {
+  actionOfFunction,
+  callable,
+  envelopeOfCall,
+  functionOf,
+} from '../../protocols/models/function-call.ts';
 import type { Offers } from '../../protocols/offers.ts';
-import { isFinal, SYNC_ANSWER_MS, type TaskView } from '../../protocols/task.ts';
+import { isFinal, subjectOf, SYNC_ANSWER_MS, type TaskView } from '../../protocols/task.ts';
 import { parseTraceparent } from '../../protocols/trace.ts';
 import { mayRequest } from '../edge/checks.ts';
-import type { Credentials, Edge } from '../edge/edge.ts';
-import type { ClientFeatures, McpCaller, McpTasks, McpTool, ToolAnswer } from './catalog.ts';
+import type { Edge, Until } from '../edge/edge.ts';
+import type { ClientFeatures, McpCaller, McpTool, ToolAnswer } from './catalog.ts';
 import { failedCall } from './errors.ts';
-import {
-  elicitationOf,
-  inputKeyOf,
-  inputOf,
-  mcpTaskOf,
-  resultOf,
-  waitsForCaller,
-} from './task-view.ts';
+import { elicitationOf, inputKeyOf, mcpTaskOf, resultOf, waitsForCaller } from './task-view.ts';
+import { giveInput, unlessOver } from './tasks.ts';
 
 /** How long a call waits for its task: clients give up after 60 s unless they get progress. */
 const WAIT_MS = 50_000;
@@ -51,7 +49,7 @@ const SEQ_ATTEMPTS_MAX = 5;
 
 export type ActionToolOptions = {
   readonly edge: Edge;
-  readonly offers: Pick<Offers, 'all'>;
+  readonly offers: Pick<Offers, 'all' | 'find'>;
 };
 
 /** The tools of the actions that the caller may call. */
@@ -61,11 +59,39 @@ export const actionTools = (
 ): readonly McpTool[] =>
   callable(offers.all(caller.tenant))
     .filter(({ roles }) => mayRequest(roles, caller.roles))
-    .map((spec) => ({
-      definition: definitionOf(spec),
-      call: (args, context, client) =>
-        new ActionCall({ edge, caller, spec, context, client }).answer(args),
-    }));
+    .map((spec) => toolOf(edge, caller, spec));
+
+/** One of them by its name. */
+export function actionTool(
+  { edge, offers }: ActionToolOptions,
+  caller: McpCaller,
+  name: string,
+): McpTool | undefined {
+  const has = (spec: ActionSpec): boolean =>
+    definitionOf(spec).name === name && mayRequest(spec.roles, caller.roles);
+  const spec = offerNamed(offers, caller.tenant, name);
+  const found =
+    spec && callable([spec]).some(has) ? spec : callable(offers.all(caller.tenant)).find(has);
+  return found && toolOf(edge, caller, found);
+}
+
+/** The best offer of an action. Names with a digest, and actions of the Edge, are not found. */
+function offerNamed(
+  offers: Pick<Offers, 'find'>,
+  tenant: string,
+  name: string,
+): ActionSpec | undefined {
+  const meant = actionOfFunction(name);
+  if (!meant) return undefined;
+  const found = offers.find(tenant, meant.action, `${meant.major}.0.0`);
+  return 'offer' in found ? found.offer.spec : undefined;
+}
+
+const toolOf = (edge: Edge, caller: McpCaller, spec: ActionSpec): McpTool => ({
+  definition: definitionOf(spec),
+  call: (args, context, client) =>
+    new ActionCall({ edge, caller, spec, context, client }).answer(args),
+});
 
 /** Specs are kept by the registry, so their definitions are too. */
 const definitions = new WeakMap<ActionSpec, Tool>();
@@ -116,12 +142,14 @@ class ActionCall {
 
   async answer(args: Readonly<Record<string, unknown>>): Promise<ToolAnswer> {
     const taskId = this.#context.mcpReq.requestState<string>();
-    const first = taskId === undefined ? await this.#submit(args) : await this.#continue(taskId);
-    if (this.#key !== undefined && this.#context.mcpReq._meta?.[CANCEL_CALL] === true) {
-      await this.#cancel(first.task_id);
-      return stillRuns(first);
+    const early =
+      taskId === undefined
+        ? await this.#following(SYNC_ANSWER_MS, (until) => this.#submit(args, until))
+        : await this.#follow(await this.#continue(taskId), SYNC_ANSWER_MS);
+    if (this.#isCancellation()) {
+      await this.#cancel(early.task_id);
+      return stillRuns(early);
     }
-    const early = await this.#follow(first, SYNC_ANSWER_MS);
     if (!isFinal(early.state) && this.#client.tasks && !this.#asks(early))
       return { ...mcpTaskOf(early), resultType: 'task' };
     const hasProgress = this.#context.mcpReq._meta?.progressToken !== undefined;
@@ -140,14 +168,21 @@ class ActionCall {
     return this.#client.forms && waitsForCaller(view);
   }
 
-  /** @throws TroupeError the refusal */
-  async #submit(args: Readonly<Record<string, unknown>>): Promise<TaskView> {
+  /** Whether the same call is to be cancelled, instead of made. */
+  #isCancellation(): boolean {
+    return this.#key !== undefined && this.#context.mcpReq._meta?.[CANCEL_CALL] === true;
+  }
+
+  /** Submits the call and waits for its task. @throws TroupeError the refusal */
+  async #submit(args: Readonly<Record<string, unknown>>, until: Until): Promise<TaskView> {
     const { tenant, sub, roles, credentials } = this.#caller;
     const { _meta: meta } = this.#context.mcpReq;
     const key = this.#key ?? randomUUID();
-    const name = functionOf(this.#spec).function.name;
+    const { name } = definitionOf(this.#spec);
     const call = { id: key, function: { name, arguments: JSON.stringify(args) } };
     const trace = traceOf(meta);
+    // Calls are independent of each other: each is a subject of its own, unless it names one.
+    const context = contextOf(key);
     for (let attempt = 1, seq = Date.now(); ; attempt++) {
       const head = {
         request_id: randomUUID(),
@@ -160,15 +195,15 @@ class ActionCall {
         ttl_sec: TTL_SEC,
         idempotency_key: key,
         seq,
-        // Calls are independent of each other: each is a subject of its own, unless it names one.
-        context_id: contextOf(key),
+        context_id: context,
       };
       const envelope = envelopeOfCall(call, head, [this.#spec]);
       const answer = await this.#edge.submit({
         ...credentials,
         transport: 'http',
-        bytes: new TextEncoder().encode(JSON.stringify(envelope)),
-        waitMs: 0,
+        bytes: Buffer.from(JSON.stringify(envelope)),
+        ...(this.#isCancellation() ? { waitMs: 0 } : { until }),
+        ...(subjectOf(envelope) === context ? { isUnordered: true } : {}),
         ...trace,
       });
       if (answer.kind === 'task') return answer.view;
@@ -190,19 +225,38 @@ class ActionCall {
 
   /** Waits until the task has ended, waits for its caller, or the time is over. */
   async #follow(view: TaskView, limitMs: number): Promise<TaskView> {
-    if (isFinal(view.state) || waitsForCaller(view)) return view;
-    const { mcpReq } = this.#context;
-    const signal = AbortSignal.any([AbortSignal.timeout(limitMs), mcpReq.signal]);
-    let { state } = view;
-    this.#tell(state);
-    const alive = setInterval(() => this.#tell(state), PROGRESS_MS);
-    const onChange = (changed: TaskView) => this.#tell((state = changed.state));
+    const { task_id: taskId, state } = view;
+    if (isFinal(state) || waitsForCaller(view)) return view;
     const { credentials } = this.#caller;
+    return this.#following(
+      limitMs,
+      (until) => this.#edge.settled(taskId, credentials, until),
+      state,
+    );
+  }
+
+  /**
+   * Sends progress during the wait, and cancels the task when the client has cancelled its call.
+   */
+  async #following(
+    limitMs: number,
+    wait: (until: Until) => Promise<TaskView>,
+    known: TaskView['state'] = 'ACKED',
+  ): Promise<TaskView> {
+    const { signal, _meta: meta } = this.#context.mcpReq;
+    let state = known;
+    const alive =
+      meta?.progressToken === undefined
+        ? undefined
+        : setInterval(() => this.#tell(state), PROGRESS_MS);
+    if (alive) this.#tell(state);
+    const onChange = (changed: TaskView) => this.#tell((state = changed.state));
     try {
-      return await this.#edge.settled(view.task_id, credentials, { signal, onChange });
+      const view = await wait({ signal, limitMs, onChange });
+      if (this.#isCancelled()) await this.#cancel(view.task_id);
+      return view;
     } finally {
       clearInterval(alive);
-      if (this.#isCancelled()) await this.#cancel(view.task_id);
     }
   }
 
@@ -268,50 +322,3 @@ const traceOf = (meta: RequestMeta | undefined) => {
     tracestate: typeof tracestate === 'string' ? tracestate : undefined,
   };
 };
-
-/** The tasks of the caller, by the extension. */
-export const tasksOf = (edge: Edge, caller: () => McpCaller): McpTasks => ({
-  get: async (taskId) => mcpTaskOf(await edge.task(taskId, caller().credentials)),
-  async update(taskId, inputResponses) {
-    const { credentials } = caller();
-    const view = await edge.task(taskId, credentials);
-    await giveInput(edge, credentials, view, inputResponses);
-  },
-  async cancel(taskId) {
-    await unlessOver(edge.cancel(taskId, caller().credentials, 'the client cancelled the task'));
-  },
-});
-
-/**
- * Gives the user's answer to a task that waits for it; a user who declines cancels the task. Other
- * answers are ignored. Returns the task as it is then.
- */
-async function giveInput(
-  edge: Edge,
-  credentials: Credentials,
-  view: TaskView,
-  responses: Readonly<Record<string, unknown>> | undefined,
-): Promise<TaskView> {
-  const { task_id: taskId, waiting } = view;
-  if (!waiting || !waitsForCaller(view)) return view;
-  const response = inputResponse({ ...responses }, inputKeyOf(waiting));
-  if (response.kind !== 'elicit') return view;
-  const changed =
-    response.action === 'accept'
-      ? edge.input(taskId, credentials, inputOf(waiting, response.content ?? {}))
-      : edge.cancel(taskId, credentials, 'the user gave no input');
-  return (await unlessOver(changed)) ?? edge.task(taskId, credentials);
-}
-
-/**
- * A task that has ended meanwhile, or got its input, stays as it is: that is no error, and returns
- * undefined.
- */
-async function unlessOver(change: Promise<TaskView>): Promise<TaskView | undefined> {
-  try {
-    return await change;
-  } catch (error) {
-    if (errorData(error).code !== 'CONFLICT') throw error;
-    return undefined;
-  }
-}

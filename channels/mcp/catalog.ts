@@ -17,6 +17,7 @@ import type {
   ServerContext,
   Tool,
 } from '@modelcontextprotocol/server';
+import type { Need } from '../../operations/access.ts';
 import type { Caller, Credentials } from '../edge/edge.ts';
 
 /** An authenticated MCP client. */
@@ -116,6 +117,11 @@ export type McpTasks = {
   ): Promise<void>;
   /** requests the end; a task that has ended stays as it is. @throws TroupeError NOT_FOUND */
   cancel(this: void, taskId: string): Promise<void>;
+  /**
+   * The task now and after each change, until it has ended, the caller may not read it any more, or
+   * `signal` aborts. Omitted: clients only poll.
+   */
+  follow?(this: void, taskId: string, signal: AbortSignal): AsyncGenerator<McpTask, void, void>;
 };
 
 export type Catalog = {
@@ -123,6 +129,10 @@ export type Catalog = {
   readonly instructions?: string;
   /** sorted by name, because clients cache the list and prompts that contain it */
   tools(this: void): readonly McpTool[];
+  /** one of them by its name, without making the list */
+  tool?(this: void, name: string): McpTool | undefined;
+  /** what the scopes of a token must grant for a call of this tool; default nothing */
+  needOf?(this: void, name: string): Need;
   readonly resources?: McpResources | undefined;
   readonly prompts?: readonly McpPrompt[];
   /** values for an argument of a prompt or a resource template, best first; at most 100 */

@@ -12,14 +12,17 @@ import {
   isJsonContentType,
   isLegacyRequest,
   type McpHttpHandler,
+  PROTOCOL_VERSION_META_KEY,
   ProtocolError,
 } from '@modelcontextprotocol/server';
+import { assertScope } from '../../operations/access.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../../runtime/index.ts';
-import { parseJson, type RouteRequest } from '../http/route.ts';
+import { header, parseJson, type RouteRequest } from '../http/route.ts';
 import type { Catalog, McpCaller } from './catalog.ts';
 import { mcpServer, type ServerInfo } from './server.ts';
 import { McpSessions, SWEEP_MS } from './sessions.ts';
+import { TaskSubscriptions } from './task-subscriptions.ts';
 
 export type CatalogOf = (caller: () => McpCaller) => Catalog;
 
@@ -33,17 +36,22 @@ export type EndpointOptions = {
 
 /** Same as the limit of an envelope, of which most requests have one. */
 const BODY_BYTES_MAX = 1_048_576 + 65_536;
+/** Not used: routes were found before. */
+const URL_OF_SDK = 'http://localhost/mcp';
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
 export class McpEndpoint {
   readonly #handler: McpHttpHandler;
   readonly #sessions: McpSessions;
+  readonly #subscriptions = new TaskSubscriptions();
+  readonly #catalogOf: CatalogOf;
   readonly #sweep: NodeJS.Timeout;
 
   constructor({ catalogOf, info, clock, log }: EndpointOptions) {
     const onerror = (error: Error) => {
       if (!isRefusal(error)) log.error({ err: error }, 'mcp: a request failed');
     };
+    this.#catalogOf = catalogOf;
     this.#handler = createMcpHandler(
       ({ authInfo }) =>
         mcpServer(
@@ -64,20 +72,31 @@ export class McpEndpoint {
     if (isPost && !isJsonContentType(request.headers['content-type'] ?? null))
       throw new TroupeError('INVALID_ARGUMENT', 'send a body of content-type application/json');
     const body = isPost ? parseJson(await incoming.body(BODY_BYTES_MAX)) : undefined;
-    const asked = webRequest(incoming, body);
-    if (await isLegacyRequest(asked, body)) {
-      const { response, onEnd } = await this.#sessions.serve(asked, body, caller);
-      await send(incoming, response).finally(onEnd);
-      return;
+    if (caller.scopes)
+      assertScopes(
+        caller,
+        body,
+        this.#catalogOf(() => caller),
+      );
+    if (!isStateless(body)) {
+      const asked = webRequest(incoming);
+      if (await isLegacyRequest(asked, body)) {
+        const { response, onEnd } = await this.#sessions.serve(asked, body, caller);
+        await send(incoming, response).finally(onEnd);
+        return;
+      }
     }
+    const tasksOf = () => this.#catalogOf(() => caller).tasks;
+    if (await this.#subscriptions.serve(incoming, body, caller, tasksOf)) return;
     const authInfo = authInfoOf(caller);
     const options = { authInfo, ...(body === undefined ? {} : { parsedBody: body }) };
-    await send(incoming, await this.#handler.fetch(asked, options));
+    await send(incoming, await this.#handler.fetch(parsedRequest(incoming), options));
   }
 
   async close(): Promise<void> {
     clearInterval(this.#sweep);
     this.#sessions.close();
+    this.#subscriptions.close();
     await this.#handler.close();
   }
 }
@@ -99,27 +118,53 @@ const authInfoOf = (caller: McpCaller): AuthInfo => ({
 const callerIn = (authInfo: AuthInfo | undefined): McpCaller =>
   (authInfo!.extra as { caller: McpCaller }).caller;
 
-/** The request as the SDK reads it. Its body was read; it ends when the client disconnects. */
-function webRequest({ request, signal }: RouteRequest, body: unknown): Request {
+/**
+ * Scopes are checked before a call is served, because a client learns from the status what to ask
+ * for. All other parts of the catalog check them again.
+ * @throws TroupeError FORBIDDEN
+ */
+function assertScopes(caller: McpCaller, body: unknown, { needOf }: Catalog): void {
+  for (const message of [body].flat()) {
+    const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } };
+    if (method === 'tools/call' && needOf) assertScope(caller, needOf(String(params?.name)));
+    if (method === 'tasks/update' || method === 'tasks/cancel') assertScope(caller, 'call');
+  }
+}
+
+/** Whether a body names its revision itself: what the SDK never treats as a request of 2025. */
+const isStateless = (body: unknown): boolean => {
+  const { params } = (body ?? {}) as { params?: { _meta?: object } | null };
+  return params?._meta?.[PROTOCOL_VERSION_META_KEY as keyof object] !== undefined;
+};
+
+/**
+ * The parts of a request that the SDK reads when it gets the body apart. A complete `Request` costs
+ * more than the rest of this file.
+ */
+function parsedRequest({ request, signal }: RouteRequest): Request {
+  const headers = { get: (name: string) => header(request, name.toLowerCase()) ?? null };
+  const { method = 'GET' } = request;
+  return { method, headers, signal, url: URL_OF_SDK } as unknown as Request;
+}
+
+/** The request as the SDK reads it, which gets the body apart; ends when the client disconnects. */
+function webRequest({ request, signal }: RouteRequest): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers))
     for (const one of [value ?? []].flat()) headers.append(name, one);
-  return new Request('http://localhost/mcp', {
-    method: request.method ?? 'GET',
-    headers,
-    signal,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
+  return new Request(URL_OF_SDK, { method: request.method ?? 'GET', headers, signal });
 }
 
 /** Sends an answer, which may be a stream; it ends when the client disconnects. */
 async function send({ response, signal }: RouteRequest, answer: Response): Promise<void> {
   if (signal.aborted) return;
-  response.writeHead(answer.status, { ...Object.fromEntries(answer.headers), ...HEADERS });
-  if (!answer.body) {
-    response.end();
+  const headers = { ...Object.fromEntries(answer.headers), ...HEADERS };
+  if (!answer.body || isJsonContentType(answer.headers.get('content-type'))) {
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    response.writeHead(answer.status, { ...headers, 'content-length': bytes.length }).end(bytes);
     return;
   }
+  response.writeHead(answer.status, headers);
   response.flushHeaders();
   try {
     await pipeline(Readable.fromWeb(answer.body as never), response);

@@ -2,10 +2,16 @@
 import type { OperationServices } from '../../operations/operation.ts';
 import type { Edge } from '../edge/edge.ts';
 import { type EvidenceOptions, evidenceOf } from '../http/evidence.ts';
-import { actionTools, type ActionToolOptions, tasksOf } from './action-tools.ts';
+import { actionTool, actionTools, type ActionToolOptions } from './action-tools.ts';
 import type { Catalog, McpCaller } from './catalog.ts';
-import { type OperationToolOptions, operationTools } from './operation-tools.ts';
+import {
+  needOfOperation,
+  operationTool,
+  type OperationToolOptions,
+  operationTools,
+} from './operation-tools.ts';
 import { completionOf, promptsOf, type ResourceOptions, resourcesOf } from './resources.ts';
+import { tasksOf } from './tasks.ts';
 
 export type GatewayCatalogOptions = ActionToolOptions &
   Omit<OperationToolOptions, 'services'> & {
@@ -33,6 +39,9 @@ export const gatewayCatalog =
         [...actionTools(options, caller()), ...operationTools(options, caller())].toSorted(
           (a, b) => (a.definition.name < b.definition.name ? -1 : 1),
         ),
+      tool: (name) => actionTool(options, caller(), name) ?? operationTool(options, caller(), name),
+      needOf: (name) =>
+        needOfOperation(name) ?? (name.startsWith('task__get_status-') ? 'readTasks' : 'call'),
       resources: resourcesOf(resources, caller),
       prompts: promptsOf(resources, caller),
       complete: completionOf(resources, caller),

@@ -5,7 +5,7 @@
  */
 import { type TSchema, Type } from '@sinclair/typebox';
 import type { Tool } from '@modelcontextprotocol/server';
-import { tenantOfOperation } from '../../operations/access.ts';
+import { type Need, needOf, tenantOfOperation } from '../../operations/access.ts';
 import { type CheckedRun, checkedRun } from '../../operations/checked-run.ts';
 import { RESOURCES } from '../../operations/index.ts';
 import { masked } from '../../operations/masked.ts';
@@ -71,31 +71,56 @@ const plain = (schema: object): unknown => JSON.parse(JSON.stringify(schema));
 
 /** The tools that the caller may use; none unless it is an operator. */
 export const operationTools = (
-  { which, services, audit }: OperationToolOptions,
+  options: OperationToolOptions,
   caller: McpCaller,
-): readonly McpTool[] => {
-  if (which === 'none' || !caller.isOperator) return [];
-  return served()
-    .filter(({ operation }) => which === 'all' || isRead(operation))
-    .filter(({ operation }) => caller.isHome || operation.scope === 'tenant')
-    .map(({ operation, run, tool }) => ({
-      definition: tool,
-      async call({ tenant: named, ...params }, { mcpReq }) {
-        const tenant = tenantOfOperation(operation, caller, named as string | undefined);
-        if (!isRead(operation)) audit(caller, operation.name);
-        const key = mcpReq._meta?.[IDEMPOTENCY_KEY];
-        const idempotencyKey = operation.http.isKeyed && typeof key === 'string' ? key : undefined;
-        const context = { ...services, tenant, caller, ...defined({ idempotencyKey }) };
-        const result = masked(await run(context, params), services.maskSecrets);
-        return {
-          content: [textOf(result)],
-          ...(isObjectSchema(operation.result)
-            ? { structuredContent: result as Record<string, unknown> }
-            : {}),
-        };
-      },
-    }));
+): readonly McpTool[] =>
+  servedTo(options, caller).map((operation) => toolFor(options, caller, operation));
+
+/** One of them by its name. */
+export const operationTool = (
+  options: OperationToolOptions,
+  caller: McpCaller,
+  name: string,
+): McpTool | undefined => {
+  const found = servedTo(options, caller).find(({ tool }) => tool.name === name);
+  return found && toolFor(options, caller, found);
 };
+
+/** What the scopes of a token must grant for it; undefined if no operation has this name. */
+export const needOfOperation = (name: string): Need | undefined => {
+  const found = served().find(({ tool }) => tool.name === name);
+  return found && needOf(found.operation.http.method);
+};
+
+const servedTo = ({ which }: OperationToolOptions, caller: McpCaller): readonly Served[] =>
+  which === 'none' || !caller.isOperator
+    ? []
+    : served().filter(
+        ({ operation }) =>
+          (which === 'all' || isRead(operation)) && (caller.isHome || operation.scope === 'tenant'),
+      );
+
+const toolFor = (
+  { services, audit }: OperationToolOptions,
+  caller: McpCaller,
+  { operation, run, tool }: Served,
+): McpTool => ({
+  definition: tool,
+  async call({ tenant: named, ...params }, { mcpReq }) {
+    const tenant = tenantOfOperation(operation, caller, named as string | undefined);
+    if (!isRead(operation)) audit(caller, operation.name);
+    const key = mcpReq._meta?.[IDEMPOTENCY_KEY];
+    const idempotencyKey = operation.http.isKeyed && typeof key === 'string' ? key : undefined;
+    const context = { ...services, tenant, caller, ...defined({ idempotencyKey }) };
+    const result = masked(await run(context, params), services.maskSecrets);
+    return {
+      content: [textOf(result)],
+      ...(isObjectSchema(operation.result)
+        ? { structuredContent: result as Record<string, unknown> }
+        : {}),
+    };
+  },
+});
 
 /** The result of an operation that only reads, with secrets masked, for resources. */
 export const readOperation = async (

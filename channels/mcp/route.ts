@@ -5,10 +5,11 @@
  * The gateway is an OAuth resource server: `/.well-known/oauth-protected-resource/mcp` (RFC 9728)
  * names the issuers whose tokens it accepts, and `aud` of a token names this gateway (RFC 8707).
  */
+import { TOKEN_SCOPES } from '../../operations/access.ts';
 import { errorData, ERRORS, TroupeError } from '../../protocols/errors.ts';
 import type { Credentials, Identity } from '../edge/edge.ts';
 import { isOperator } from '../edge/identity/operator.ts';
-import { type GatewayAuth, originAllowed } from '../gateway/auth/access.ts';
+import { type GatewayAuth, hostAllowed, originAllowed } from '../gateway/auth/access.ts';
 import { credentialsOf } from '../http/envelopes.ts';
 import {
   errorHeaders,
@@ -53,20 +54,20 @@ export function mcpRoutes(options: McpRouteOptions): McpRoutes {
     return new McpEndpoint({ ...options, catalogOf });
   };
   const handle = async (incoming: RouteRequest): Promise<void> => {
-    assertOrigin(incoming, options.authMode);
-    let caller: McpCaller;
+    assertOrigin(incoming, options);
     try {
-      caller = await callerOf(incoming, options);
+      const caller = await callerOf(incoming, options);
+      await (await (endpoint ??= open())).serve(incoming, caller);
     } catch (error) {
       const data = errorData(error);
-      if (data.code !== 'UNAUTHORIZED') throw error;
+      const { 'www-authenticate': challenge, ...headers } = errorHeaders(data);
+      if (challenge === undefined || incoming.response.headersSent) throw error;
       const metadata = `${options.publicUrl()}${METADATA_PATH}`;
-      return sendJson(incoming.response, ERRORS.UNAUTHORIZED.http, refusalOf(data), {
-        ...errorHeaders(data),
-        'www-authenticate': `Bearer realm="troupe", resource_metadata="${metadata}"`,
+      return sendJson(incoming.response, ERRORS[data.code].http, refusalOf(data), {
+        ...headers,
+        'www-authenticate': `${challenge}, resource_metadata="${metadata}"`,
       });
     }
-    await (await (endpoint ??= open())).serve(incoming, caller);
   };
   return {
     routes: [
@@ -98,12 +99,20 @@ async function callerOf(
   };
 }
 
-/** @throws TroupeError FORBIDDEN for a page of another host */
-function assertOrigin({ request }: RouteRequest, mode: GatewayAuth['mode']): void {
+/** @throws TroupeError FORBIDDEN for a page of another host, and for the name of another host */
+function assertOrigin(
+  { request }: RouteRequest,
+  { authMode: mode, publicUrl }: Pick<McpRouteOptions, 'authMode' | 'publicUrl'>,
+): void {
   const [origin, host] = [header(request, 'origin'), header(request, 'host')];
-  const remoteAddress = request.socket.remoteAddress ?? '';
-  if (originAllowed({ origin, host, remoteAddress, mode })) return;
-  throw new TroupeError('FORBIDDEN', 'pages of other hosts have no access');
+  const { remoteAddress = '', localAddress = '' } = request.socket;
+  if (!originAllowed({ origin, host, remoteAddress, mode }))
+    throw new TroupeError('FORBIDDEN', 'pages of other hosts have no access');
+  if (!hostAllowed({ host, localAddress, publicUrl: publicUrl() }))
+    throw new TroupeError(
+      'FORBIDDEN',
+      'the header Host names another host: set a2a.publicUrl to the URL that clients use',
+    );
 }
 
 /** RFC 9728. */
@@ -111,5 +120,6 @@ const metadataOf = ({ publicUrl, issuers }: McpRouteOptions) => ({
   resource: `${publicUrl()}${MCP_PATH}`,
   authorization_servers: issuers,
   bearer_methods_supported: ['header'],
+  scopes_supported: TOKEN_SCOPES,
   resource_name: 'troupe',
 });

@@ -30,7 +30,7 @@ const COMPLETIONS_MAX = 100;
 export type ServerInfo = { readonly name: string; readonly version: string };
 
 export function mcpServer(catalog: Catalog, info: ServerInfo): Server {
-  const { instructions, tools, resources, prompts, complete, tasks, logging } = catalog;
+  const { instructions, resources, prompts, complete, tasks, logging } = catalog;
   const { verifyRequestState: verify } = catalog;
   const server = new Server(info, {
     capabilities: {
@@ -52,7 +52,7 @@ export function mcpServer(catalog: Catalog, info: ServerInfo): Server {
       'resources/read': { ttlMs: 0, cacheScope: 'private' },
     },
   });
-  serveTools(server, tools);
+  serveTools(server, catalog);
   if (resources) serveResources(server, resources);
   if (prompts) servePrompts(server, prompts);
   if (complete) {
@@ -71,12 +71,14 @@ export function mcpServer(catalog: Catalog, info: ServerInfo): Server {
   return server;
 }
 
-function serveTools(server: Server, tools: () => readonly McpTool[]): void {
+function serveTools(server: Server, { tools, tool: toolNamed }: Catalog): void {
+  const find = (name: string): McpTool | undefined =>
+    toolNamed ? toolNamed(name) : tools().find(({ definition }) => definition.name === name);
   server.setRequestHandler('tools/list', () => ({
     tools: tools().map(({ definition }) => definition),
   }));
   server.setRequestHandler('tools/call', async ({ params }, context) => {
-    const tool = tools().find(({ definition }) => definition.name === params.name);
+    const tool = find(params.name);
     if (!tool) throw invalid(`unknown tool: ${params.name.slice(0, 200)}`);
     try {
       // The types of the SDK do not have the result of the tasks extension, which it passes on.

@@ -89,7 +89,7 @@ test('a message to an agent survives the kill of its gateway, and is answered on
   const gateway = await opened(['--roles', 'operator'], AUTO, pace);
   const args = { schema_version: '1.0', agent_id: 'main', message: 'hello', conversation: 'one' };
   const called = await callAndKill(gateway, { name: 'agents__send_message-v1', arguments: args });
-  expect(called.structuredContent).toMatchObject({ session_key: 'agent:main:api:dm:ann/one' });
+  expect(called.structuredContent).toMatchObject({ session_key: 'agent:main:api:ann:dm:one' });
   expect(called.structuredContent).toHaveProperty('text', expect.stringMatching(/\S/));
   const { runs } = await gateway.listed(['runs', 'list']);
   expect(runs).toHaveLength(1);

@@ -14,6 +14,7 @@ const soon = { timeout: 15_000 };
 const VIEWS = {
   runs: /^main:main$/,
   tasks: /No tasks/,
+  calls: /No calls/,
   approvals: /rm -r build/,
   schedules: /pulse/,
   'dead-letters': /No dead letters/,

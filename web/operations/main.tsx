@@ -7,6 +7,7 @@ import type { ViewProps } from './view-props.ts';
 import { agents } from './views/agents.tsx';
 import { approvals } from './views/approvals.tsx';
 import { audit } from './views/audit.tsx';
+import { calls } from './views/calls.tsx';
 import { channels } from './views/channels.tsx';
 import { Cluster } from './views/cluster.tsx';
 import { deadLetters } from './views/dead-letters.tsx';
@@ -27,6 +28,8 @@ export const Views = (props: ViewProps) => {
   switch (props.route.view) {
     case 'approvals':
       return <ListView key="approvals" {...props} definition={approvals} />;
+    case 'calls':
+      return <ListView key="calls" {...props} definition={calls} />;
     case 'channels':
       return <ListView key="channels" {...props} definition={channels} />;
     case 'dead-letters':

@@ -12,6 +12,7 @@ export const strings = {
     actors: 'Actors',
     runs: 'Runs',
     tasks: 'Tasks',
+    calls: 'Calls',
     approvals: 'Approvals',
     schedules: 'Schedules',
     'dead-letters': 'Dead letters',

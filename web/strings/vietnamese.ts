@@ -11,6 +11,7 @@ export const strings: Strings = {
     actors: 'Actor',
     runs: 'Lượt chạy',
     tasks: 'Công việc',
+    calls: 'Lệnh gọi',
     approvals: 'Phê duyệt',
     schedules: 'Lịch chạy',
     'dead-letters': 'Thư hỏng',

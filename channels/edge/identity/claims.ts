@@ -5,6 +5,7 @@
  * Invariant: a claim that is missing, has another type or is not in the map never grants anything.
  */
 import type { JWTPayload } from 'jose';
+import { TOKEN_SCOPES, type TokenScope } from '../../../operations/access.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 
 export type ClaimMapping = {
@@ -51,6 +52,17 @@ export function rolesOf(payload: JWTPayload, mapping: ClaimMapping): readonly st
     : values;
   if (roles.length <= ROLES_MAX) return roles;
   throw unauthorized(NO_ROLES);
+}
+
+/**
+ * The scopes of troupe that the claim `scope` names (RFC 9068, 2.2.3). A claim without any limits
+ * nothing: issuers write `openid` and others into every token.
+ */
+export function scopesOf(payload: JWTPayload): readonly TokenScope[] | undefined {
+  const claim = payload['scope'];
+  const named: unknown[] = typeof claim === 'string' ? claim.split(' ') : [claim].flat();
+  const scopes = TOKEN_SCOPES.filter((scope) => named.includes(scope));
+  return scopes.length > 0 ? scopes : undefined;
 }
 
 /**

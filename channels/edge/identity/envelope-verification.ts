@@ -2,8 +2,8 @@
  * Verifies that an envelope is its caller's.
  *
  * Always: `tenant_id` and `principal.sub` are those of the token, `principal.roles` are among its
- * roles. A2A-External: the envelope is signed with a valid key of this principal in the tenant's
- * keyring.
+ * roles, and its scopes allow the action. A2A-External: the envelope is signed with a valid key of
+ * this principal in the tenant's keyring.
  *
  * Replays. A signature covers every field of its envelope and is valid for `ttl_sec` from its
  * `timestamp`, at most 300 s; later it is EXPIRED, and a client that still needs the answer signs
@@ -16,6 +16,7 @@
 import type { KeyObject } from 'node:crypto';
 import { epochMsOf } from '../../../protocols/check.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
+import { assertScope } from '../../../operations/access.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { isGoodKey, type KeyRow, KEYS_MAX } from '../../../protocols/security/keyring.ts';
 import {
@@ -33,11 +34,13 @@ export const SIGNATURE_LIFE_SEC = 300;
 export type KeyringReader = (tenant: string, kid: string) => KeyRow | undefined;
 
 /** The fields of an envelope that are read here; the Edge has checked its shape. */
-type Claimed = Pick<Envelope, 'tenant_id' | 'principal' | 'timestamp' | 'ttl_sec'>;
+type Claimed = Pick<Envelope, 'action' | 'tenant_id' | 'principal' | 'timestamp' | 'ttl_sec'>;
 
 /** @throws TroupeError FORBIDDEN */
-export function assertClaimsMatch({ sub, tenant, roles }: Caller, envelope: Claimed): void {
-  const { tenant_id, principal } = envelope;
+export function assertClaimsMatch(caller: Caller, envelope: Claimed): void {
+  const { sub, tenant, roles } = caller;
+  const { tenant_id, principal, action } = envelope;
+  assertScope(caller, action === 'task.get_status' ? 'readTasks' : 'call');
   if (tenant_id !== tenant) throw forbidden('tenant_id', 'is not the tenant of the token');
   if (principal.sub !== sub) throw forbidden('principal.sub', 'is not the sub of the token');
   if (!principal.roles.every((role) => roles.includes(role)))

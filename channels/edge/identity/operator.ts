@@ -6,6 +6,7 @@
  * Invariant: an operator of another tenant than the installation's own acts only in that tenant. It
  * may not access installation-wide data (keys, dead letters, metrics).
  */
+import { assertScope, needOf } from '../../../operations/access.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { header, queryOf, type RouteRequest } from '../../http/route.ts';
 import type { Caller, Identity } from '../edge.ts';
@@ -24,6 +25,7 @@ export const operatorOf =
   async ({ request }) => {
     const authorization = header(request, 'authorization');
     const caller = await identity.authenticate({ authorization, transport: 'http' });
+    assertScope(caller, needOf(request.method ?? 'GET'));
     if (!isOperator(caller))
       throw new TroupeError('FORBIDDEN', `this request requires the role ${OPERATOR}`);
     if (caller.tenant !== home && tenantsIn(request).some((named) => named !== caller.tenant))

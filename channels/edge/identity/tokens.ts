@@ -7,10 +7,11 @@
  * No external token can name the operator of this installation.
  */
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
+import { defined } from '../../../protocols/defined.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Clock } from '../../../runtime/index.ts';
 import type { Caller, Profile } from '../edge.ts';
-import { type ClaimMapping, isName, rolesOf, tenantOf, unauthorized } from './claims.ts';
+import { type ClaimMapping, isName, rolesOf, scopesOf, tenantOf, unauthorized } from './claims.ts';
 import { type KeySource, openKeySource } from './key-source.ts';
 
 export type IssuerOptions = ClaimMapping & {
@@ -132,6 +133,7 @@ function callerOf(payload: JWTPayload, issuer: Issuer, own: string): Caller {
     roles: tenant === own ? roles : roles.filter((role) => role !== OPERATOR),
     profile:
       payload[PROFILE_CLAIM] === 'A2A-External' ? 'A2A-External' : (issuer.profile ?? 'A2A-Basic'),
+    ...defined({ scopes: scopesOf(payload) }),
   };
 }
 

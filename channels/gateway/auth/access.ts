@@ -6,6 +6,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
+import { hostname } from 'node:os';
 import { TroupeError } from '../../../protocols/errors.ts';
 
 /** `gateway.auth` of the config. Omitted fields have the config's defaults. */
@@ -138,3 +139,28 @@ export const originAllowed = (request: {
   if (isLoopback(origin.hostname) && isLoopback(request.remoteAddress)) return true;
   return request.mode !== 'none' && origin.host === request.host?.toLowerCase();
 };
+
+/**
+ * Whether a request over a loopback address names this machine, or the public host of the gateway,
+ * as its host. A page that reaches the gateway by DNS rebinding names its own host instead, and
+ * sends no origin with requests that only read.
+ */
+export const hostAllowed = ({
+  host = '',
+  localAddress,
+  publicUrl,
+}: {
+  readonly host: string | undefined;
+  /** address of this machine that the client has connected to */
+  readonly localAddress: string;
+  /** base URL of this gateway for other programs */
+  readonly publicUrl: string;
+}): boolean => {
+  if (!isLoopback(localAddress)) return true;
+  if (!URL.canParse(`http://${host}`)) return false;
+  const { hostname: name } = new URL(`http://${host}`);
+  return isLoopback(name) || name === new URL(publicUrl).hostname || name === OWN_NAME;
+};
+
+/** Systems may map their own name to a loopback address. */
+const OWN_NAME = hostname().toLowerCase();

@@ -15,7 +15,7 @@ import {
 } from '../../charts/coverage.ts';
 
 const task = address('default', 'task', 'T');
-const SESSION = 'agent:main:api:dm:ada/trip';
+const SESSION = 'agent:main:api:ada:dm:trip';
 const session = address('default', 'session', SESSION);
 const away: ErrorData = { code: 'UNAVAILABLE', message: 'away' };
 
@@ -98,9 +98,9 @@ export const exploration: Exploration = {
         tell: true,
         event: { type: 'task.cancel', task_id: 'T', reason: 'no' },
       },
-      { name: 'found', job: 'find', output: true },
-      { name: 'not found', job: 'find', output: false },
-      { name: 'unreadable', job: 'find', error: away },
+      { name: 'prepared', job: 'prepare', output: { text: 'Where now?' } },
+      { name: 'not allowed', job: 'prepare', output: { refusal: away } },
+      { name: 'unreadable', job: 'prepare', error: away },
       received('accepted', { result: { runId: 'task-T' } }),
       received('refused', { error: away }),
       received('refused by another', { error: away }, address('default', 'session', 'x')),

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createHooks } from '../../../agent/hooks/create-hooks.ts';
+import type { Hooks } from '../../../agent/hooks/hooks.ts';
 import { createModelCatalog } from '../../../agent/models/catalog.ts';
 import { basicTools } from '../../../agent/tools/basic/basic-tools.ts';
 import { NO_SECRETS } from '../../../agent/tools/secret-mask.ts';
@@ -27,6 +28,7 @@ export const openRealSystem = async (
   path: string,
   tokensPerSecond: number,
   tools: readonly Tool[] = basicTools,
+  hooks: Hooks = createHooks(),
 ): Promise<System> => {
   const services: AgentServices = {
     catalog: createModelCatalog(
@@ -35,7 +37,7 @@ export const openRealSystem = async (
     ),
     tools: createToolRegistry(tools),
     secrets: NO_SECRETS,
-    hooks: createHooks(),
+    hooks,
     talk: OPEN_TALK,
     ask: (to, event, options = {}) =>
       system.ask(to, event, { principal: OPERATOR, timeoutMs: 30_000, ...options }),

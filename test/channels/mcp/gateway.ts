@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
 import type { Identity } from '../../../channels/edge/edge.ts';
+import type { TokenScope } from '../../../operations/access.ts';
 import type { OperationTools } from '../../../channels/mcp/operation-tools.ts';
 import { gatewayCatalog } from '../../../channels/mcp/gateway-catalog.ts';
 import { mcpRoutes } from '../../../channels/mcp/route.ts';
@@ -21,7 +22,10 @@ export type McpGateway = Pick<RealTasks, 'gate' | 'system'> & {
 };
 
 export type RpcOptions = {
-  /** name of the caller, as real-tasks.ts has them, or `operator`; default `alice` */
+  /**
+   * name of the caller, as real-tasks.ts has them, or `operator`; after a space, the scope of its
+   * token; default `alice`
+   */
   readonly as?: string;
   readonly capabilities?: object;
   readonly signal?: AbortSignal;
@@ -36,16 +40,22 @@ export type RpcAnswer = {
 
 export const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
 
+const OPERATOR = {
+  sub: 'operator',
+  roles: ['operator'],
+  tenant: 'acme',
+  profile: 'A2A-Basic' as const,
+};
 const callers: Pick<Identity, 'authenticate'> = {
-  authenticate: (credentials) =>
-    credentials.authorization === 'Bearer operator'
-      ? Promise.resolve({
-          sub: 'operator',
-          roles: ['operator'],
-          tenant: 'acme',
-          profile: 'A2A-Basic' as const,
-        })
-      : namedCallers.authenticate(credentials),
+  async authenticate(credentials) {
+    const { authorization = '' } = credentials;
+    const [, name = '', scope] = /^Bearer (\w+)(?: (\S+))?$/.exec(authorization) ?? [];
+    const caller =
+      name === 'operator'
+        ? OPERATOR
+        : await namedCallers.authenticate({ ...credentials, authorization: `Bearer ${name}` });
+    return { ...caller, ...(scope ? { scopes: [scope as TokenScope] } : {}) };
+  },
 };
 
 /** Serves until the end of the test. */

@@ -1,4 +1,6 @@
 /** What `/mcp` refuses: pages of other hosts, malformed bodies, sessions of others, too many. */
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { McpCaller } from '../../../channels/mcp/catalog.ts';
 import { mcpServer } from '../../../channels/mcp/server.ts';
@@ -42,6 +44,14 @@ const statusOf = async (response: Promise<Response>): Promise<number> => {
 const codeOf = async (response: Response): Promise<unknown> =>
   ((await response.json()) as { error: { code: unknown } }).error.code;
 
+/** The status of a GET without an origin, which names another host than it has connected to. */
+const statusAsHost = async (host: string): Promise<number | undefined> => {
+  const sent = get(server.url, { headers: { host, accept: 'text/event-stream' } });
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  response.destroy();
+  return response.statusCode;
+};
+
 /** Begins a session. */
 const begin = async (headers: Headers = {}): Promise<Headers> => {
   const response = await post(INITIALIZE, headers);
@@ -72,6 +82,13 @@ describe('a request', () => {
       expect(await statusOf(post(body, { ...headers, origin }))).toBe(403);
     },
   );
+
+  it('over a loopback address that names another host is refused, without an origin too', async () => {
+    expect(await statusAsHost('evil.example')).toBe(403);
+    expect(await statusAsHost('127.0.0.1.evil.example:80')).toBe(403);
+    expect(await statusAsHost('localhost:1')).not.toBe(403);
+    expect(await statusAsHost('[::1]')).not.toBe(403);
+  });
 
   it('of a page of this machine is served', async () => {
     expect(await statusOf(post(INITIALIZE, { origin: 'http://localhost:3000' }))).toBe(200);

@@ -76,10 +76,22 @@ export const strings = {
     timeout: 'Timed out',
     timed_out: 'Timed out',
     timedOut: 'Timed out',
+    cancelling: 'Stopping',
+    unknown: 'Unknown',
     waiting: 'Waiting',
     owned: 'Owned',
     spent: 'Spent',
   } as Readonly<Record<string, string>>,
+  calls: {
+    title: 'Calls of agents to programs outside',
+    server: 'Server',
+    called: 'Called',
+    empty: {
+      title: 'No calls',
+      text: 'What agents call on MCP servers and A2A agents appears here for a day.',
+      command: 'npx troupe mcp add NAME URL',
+    },
+  },
   approvals: {
     title: 'Approvals',
     command: 'Question',

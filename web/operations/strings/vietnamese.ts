@@ -77,9 +77,21 @@ export const strings: Strings = {
     timeout: 'Quá thời gian',
     timed_out: 'Quá thời gian',
     timedOut: 'Quá thời gian',
+    cancelling: 'Đang dừng',
+    unknown: 'Không rõ',
     waiting: 'Đang chờ',
     owned: 'Đang giữ',
     spent: 'Đã dùng hết',
+  },
+  calls: {
+    title: 'Các lệnh gọi của trợ lý tới chương trình bên ngoài',
+    server: 'Máy chủ',
+    called: 'Đã gọi',
+    empty: {
+      title: 'Chưa có lệnh gọi nào',
+      text: 'Những gì trợ lý gọi ở máy chủ MCP và trợ lý A2A hiện ở đây trong một ngày.',
+      command: 'npx troupe mcp add NAME URL',
+    },
   },
   approvals: {
     title: 'Phê duyệt',

@@ -1,6 +1,7 @@
 /** Verification that an envelope is its caller's: real keys in a real keyring, a real store. */
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import type { TokenScope } from '../../../../operations/access.ts';
 import type { Caller } from '../../../../channels/edge/edge.ts';
 import { createIdentity } from '../../../../channels/edge/identity/create-identity.ts';
 import { newSigningKey } from '../../../../channels/edge/identity/local-issuer.ts';
@@ -60,6 +61,22 @@ describe('an envelope under A2A-Basic', () => {
       await expect(verifyEnvelope(fresh(over), undefined, basic)).rejects.toMatchObject(
         refused('FORBIDDEN', what),
       );
+  });
+
+  it('needs a scope of calls, or of reads for a status, if its token names scopes', async () => {
+    const { fresh, verifyEnvelope } = await setUp();
+    const scoped = (scope: TokenScope): Caller => ({
+      ...ann,
+      profile: 'A2A-Basic',
+      scopes: [scope],
+    });
+    await verifyEnvelope(fresh(), undefined, scoped('troupe:call'));
+    await verifyEnvelope(fresh({ action: 'task.get_status' }), undefined, scoped('troupe:read'));
+    for (const scope of ['troupe:read', 'troupe:operate'] as const)
+      await expect(verifyEnvelope(fresh(), undefined, scoped(scope))).rejects.toMatchObject({
+        code: 'FORBIDDEN',
+        details: { scope: 'troupe:call' },
+      });
   });
 });
 

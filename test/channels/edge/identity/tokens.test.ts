@@ -46,6 +46,17 @@ describe('a token', () => {
     },
   );
 
+  it.each([
+    ['openid troupe:read troupe:call', ['troupe:read', 'troupe:call']],
+    [['troupe:operate', 7], ['troupe:operate']],
+    ['openid profile troupe:admin', undefined],
+    [{ 'troupe:read': true }, undefined],
+  ])('is limited by the scopes of troupe that it names: %j', async (scope, scopes) => {
+    const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(ed) }] });
+    const caller = await identity.authenticate(bearer(await ed.token({ scope })));
+    expect(caller.scopes).toEqual(scopes);
+  });
+
   it.each(['ES384', 'RS512', 'PS384'])('of %s is refused', async (alg) => {
     const one = await issuerWith(alg, 'k');
     const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(one) }] });
