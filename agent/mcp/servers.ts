@@ -101,7 +101,7 @@ export class McpServers implements ToolSource {
 
   /** The same array until a list changes. A changed list is used when its schemas are compiled. */
   tools(): readonly Tool[] {
-    for (const name of this.#names) void this.#update(name);
+    void Promise.all(this.#updates());
     return this.#tools;
   }
 
@@ -111,7 +111,7 @@ export class McpServers implements ToolSource {
     const late = new Promise<void>((resolve) => {
       cancel = this.#o.clock.after(READY_MS, resolve);
     });
-    const all = this.#isStored.then(() => Promise.all(this.#names.map((one) => this.#update(one))));
+    const all = this.#isStored.then(() => Promise.all(this.#updates()));
     await Promise.race([all, late]);
     cancel();
   }
@@ -162,6 +162,11 @@ export class McpServers implements ToolSource {
           ? LIST_MS_MAX
           : lifetimeMs(typeof ttlMs === 'number' ? ttlMs : LIST_MS),
     };
+  }
+
+  /** Of all lists that have changed. */
+  #updates(): readonly Promise<void>[] {
+    return this.#names.flatMap((name) => this.#update(name) ?? []);
   }
 
   /** Makes the tools of a list that has changed. */
