@@ -3,6 +3,7 @@
  * approved, denied, and an unknown outcome that is never repeated.
  */
 import { expect, it, onTestFinished } from 'vitest';
+import { MCP_SERVERS_INDEX, type McpServerRow } from '../../protocols/mcp-server.ts';
 import { REMOTE_CALLS_INDEX, type RemoteCallRow } from '../../protocols/remote-call.ts';
 import { linesOf, stdioEntry } from '../agent/mcp/servers-fixture.ts';
 import { connected, MAIN } from '../channels/gateway/client.ts';
@@ -157,4 +158,39 @@ it('a server that cannot be reached does not prevent the start', async () => {
   });
   server.script(says('Here I am.'));
   expect((await troupe.run(MAIN, 'hello')).row).toMatchObject({ status: 'ok' });
+});
+
+it('the tools remain after a restart while the server cannot be reached', async () => {
+  const data = scratchFolder();
+  const folder = scratchFolder();
+  const server = await startModelServer({ api: API });
+  onTestFinished(() => server.close());
+  const start = (env: object) =>
+    install({
+      data,
+      config: {
+        models: { providers: { p: providerOf(API, server) } },
+        mcp: { servers: { test: stdioEntry(folder, { env }) } },
+      },
+    });
+  const first = await start({});
+  await eventually(() =>
+    expect(
+      first.system.index.get<McpServerRow>(MCP_SERVERS_INDEX, 'default', 'test'),
+    ).toMatchObject({ state: 'listed', tools: ALL.length }),
+  );
+  await first.stop();
+  const second = await start({ CRASH_AT_START: '1' });
+  server.script(says('Here I am.'));
+  await second.run(MAIN, 'hello');
+  expect(offered(server)).toEqual(ALL.map((name) => `mcp__test__${name}`));
+  await eventually(() =>
+    expect(
+      second.system.index.get<McpServerRow>(MCP_SERVERS_INDEX, 'default', 'test'),
+    ).toMatchObject({
+      state: 'failed',
+      tools: ALL.length,
+      error: { message: expect.stringContaining('exit code 7') },
+    }),
+  );
 });

@@ -26,7 +26,7 @@ it('adds a server, reaches it, and removes it', async () => {
   expect(shown.stdout).toContain('mcp.servers.test');
   expect(shown.stdout).not.toContain(env.SECRET);
   expect((await run('remove', 'test')).code).toBe(0);
-  expect(await run('tools', 'test')).toMatchObject({ code: 1 });
+  expect(await run('tools', 'test')).toMatchObject({ code: 2 });
 });
 
 it('says why a server cannot be reached, also in the doctor', async () => {
