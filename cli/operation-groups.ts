@@ -5,6 +5,7 @@
  */
 import type { Command } from 'commander';
 import type { Resource } from '../operations/operation.ts';
+import { addA2aCommands } from './a2a/a2a-commands.ts';
 import { addAgentsCommands } from './agents/agents-commands.ts';
 import { type Finish, withClient, withJson } from './command-parts.ts';
 import { addHooksCommands } from './hooks/hooks-commands.ts';
@@ -120,7 +121,7 @@ const GROUPS: readonly (OperationGroup | AddCommands)[] = [
   {
     name: 'calls',
     about: 'what agents called on MCP servers and A2A agents',
-    load: async () => (await import('../operations/remote-calls.ts')).remoteCalls,
+    load: async () => (await import('../operations/calls.ts')).calls,
   },
   {
     name: 'subagents',
@@ -142,6 +143,7 @@ const GROUPS: readonly (OperationGroup | AddCommands)[] = [
   addHooksCommands,
   addMemoryCommands,
   addMcpCommands,
+  addA2aCommands,
   {
     name: 'plugins',
     about: 'code of others that adds tools, hooks, models and channels, in processes of its own',

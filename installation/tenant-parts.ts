@@ -30,6 +30,7 @@ import { type MemoryParts, memoryParts } from './memory-options.ts';
 import { settingsOf } from './agent-settings.ts';
 import { knownSecrets } from './known-secrets.ts';
 import { mcpServersOf, storedLists } from './mcp-servers.ts';
+import { remoteAgentCaller, remoteAgentsOf } from './remote-agents.ts';
 import { skillsFolderOf } from './skills-folder.ts';
 import { keysFromEnvironment } from './start-rules.ts';
 import { talkRulesOf } from './talk-rules.ts';
@@ -132,12 +133,13 @@ function partsOf(
   const agents = resolveAgents(config);
   const facts = sessionFacts(catalog, agents);
   const memory = memoryParts(config, { catalog, blobs, secrets });
+  const remoteAgents = remoteAgentsOf(config, { blobs });
   const mcp = mcpServersOf(config, { tenant, secrets, report: onMcpReport });
-  const tools = [...toolsOf(config, { clustered, bucket, facts, memory }), ...ownTools];
+  const builtIn = toolsOf(config, { clustered, bucket, facts, memory, remoteAgents });
   const services: TenantServices = {
     catalog,
-    tools: createToolRegistry(tools, mcp),
-    remote: { mcp: mcp.caller },
+    tools: createToolRegistry([...builtIn, ...ownTools], mcp),
+    remote: { mcp: mcp.caller, a2a: remoteAgentCaller(remoteAgents, bucket) },
     mcpLists: mcp,
     hooks: createHooks(),
     talk: talkRulesOf(config),

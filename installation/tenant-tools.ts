@@ -1,6 +1,8 @@
 /** The built-in tools of a tenant, by its configuration. */
 import { createSandbox } from '../agent/sandbox/choose.ts';
 import { createHostBoundary } from '../agent/sandbox/host.ts';
+import type { RemoteAgents } from '../agent/agent2agent/directory.ts';
+import { createA2aTools } from '../agent/tools/a2a/a2a-tools.ts';
 import { basicTools } from '../agent/tools/basic/basic-tools.ts';
 import { createHostTools } from '../agent/tools/host-tools.ts';
 import { createMemoryTools } from '../agent/tools/memory/memory-tools.ts';
@@ -24,12 +26,14 @@ export type TenantToolsOptions = {
   readonly bucket: Promise<Artifacts>;
   readonly facts: SessionFacts;
   readonly memory: MemoryParts;
+  /** agents outside */
+  readonly remoteAgents: RemoteAgents;
 };
 
 /** Starts nothing: a sandbox or a browser starts with the first call that needs it. */
 export const toolsOf = (
   config: Config,
-  { clustered, bucket, facts, memory }: TenantToolsOptions,
+  { clustered, bucket, facts, memory, remoteAgents }: TenantToolsOptions,
 ): readonly Tool[] => [
   ...basicTools,
   ...createReadingTools(facts),
@@ -37,6 +41,7 @@ export const toolsOf = (
   ...createMemoryTools(memory.options, memory.indexes),
   ...hostTools(config, clustered),
   ...webTools(config, bucket),
+  ...createA2aTools(remoteAgents),
   ...createNodeTools({ file: payloadsIn(bucket).get }),
 ];
 

@@ -3,6 +3,7 @@ import { actors } from './actors.ts';
 import { agents } from './agents.ts';
 import { approvals } from './approvals.ts';
 import { audit } from './audit.ts';
+import { calls } from './calls.ts';
 import { channels } from './channels.ts';
 import { charts } from './charts.ts';
 import { cluster } from './cluster.ts';
@@ -17,7 +18,6 @@ import { nodes } from './nodes.ts';
 import type { Resource } from './operation.ts';
 import { pairing } from './pairing.ts';
 import { plugins } from './plugins.ts';
-import { remoteCalls } from './remote-calls.ts';
 import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
 import { sessions } from './sessions.ts';
@@ -35,7 +35,7 @@ export const RESOURCES: readonly Resource[] = [
   approvals,
   schedules,
   conversations,
-  remoteCalls,
+  calls,
   subagents,
   decisions,
   channels,

@@ -24,6 +24,7 @@ export {
   type McpServerConfig,
   type PluginConfig,
   type ProviderConfig,
+  type RemoteAgentConfig,
   type SandboxConfig,
   configSchema,
 } from './schema/schema.ts';

@@ -6,8 +6,9 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import { bodyOf } from '../../../agent/net/bounded-body.ts';
 import { guardedLookup } from '../../../agent/net/guarded-lookup.ts';
-import { guardedRequest, requestFailure } from '../../../agent/net/guarded-request.ts';
+import { guardedRequest } from '../../../agent/net/guarded-request.ts';
 import { hostOf, isPublicAddress } from '../../../agent/net/public-address.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 
@@ -65,26 +66,12 @@ export const agentRequest = ({
 };
 
 async function answerOf(response: IncomingMessage, { origin }: URL): Promise<AgentAnswer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > ANSWER_BYTES_MAX) {
-        response.destroy();
-        const message = `${origin} answered more than ${ANSWER_BYTES_MAX} bytes`;
-        throw new TroupeError('PAYLOAD_TOO_LARGE', message);
-      }
-      chunks.push(chunk);
-    }
-  } catch (cause) {
-    throw requestFailure(cause as Error, { origin });
-  }
+  const body = await bodyOf(response, { origin, bytesMax: ANSWER_BYTES_MAX });
   const retryAfter = Number(response.headers['retry-after']);
   return {
     status: response.statusCode ?? 0,
     retryAfterSec: Number.isFinite(retryAfter) && retryAfter >= 0 ? retryAfter : undefined,
-    body: jsonOf(Buffer.concat(chunks).toString()),
+    body: jsonOf(body.toString()),
   };
 }
 

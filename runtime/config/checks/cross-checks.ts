@@ -16,6 +16,7 @@ import { nearest, withGuess } from './suggest.ts';
 import { linksAreApart, resetZoneExists } from './session-checks.ts';
 import { mcpServersFit } from './mcp-checks.ts';
 import { memorySearchStands } from './memory-checks.ts';
+import { remoteAgentsUseTls } from './remote-agent-checks.ts';
 import { treesHoldOne } from './talk-checks.ts';
 import { knownTools } from './tool-checks.ts';
 import { ownSections, tenantConfig, tenantsWithOwn } from '../tenants.ts';
@@ -78,6 +79,7 @@ export const crossChecks: readonly Rule[] = [
   linksAreApart,
   resetZoneExists,
   accountsReceive,
+  remoteAgentsUseTls,
 ];
 
 /** No block could have the minimum length. */

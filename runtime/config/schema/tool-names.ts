@@ -22,6 +22,7 @@ export const toolGroups = {
     'subagents',
     'session_status',
   ],
+  a2a: ['a2a_send', 'a2a_agents'],
 } as const satisfies Record<string, readonly string[]>;
 
 /** Another name of a tool, the same everywhere. */

@@ -4,6 +4,7 @@
  */
 import { Type } from '@sinclair/typebox';
 import { oneOf, secret, section } from './fields.ts';
+import { a2aTools } from './remote-agents.ts';
 import { execPolicyDefaults } from './runs.ts';
 import { agentToAgentAccess } from './talk.ts';
 
@@ -90,6 +91,7 @@ export const toolsSection = section('tools of all agents', {
   exec,
   web,
   browser,
+  a2a: a2aTools,
   agentToAgent: agentToAgentAccess,
 });
 

@@ -1,6 +1,6 @@
 /** What `/mcp` refuses: pages of other hosts, malformed bodies, sessions of others, too many. */
 import { once } from 'node:events';
-import { get, type IncomingMessage } from 'node:http';
+import { get as httpGet, type IncomingMessage } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { McpCaller } from '../../../channels/mcp/catalog.ts';
 import { mcpServer } from '../../../channels/mcp/server.ts';
@@ -46,7 +46,7 @@ const codeOf = async (response: Response): Promise<unknown> =>
 
 /** The status of a GET without an origin, which names another host than it has connected to. */
 const statusAsHost = async (host: string): Promise<number | undefined> => {
-  const sent = get(server.url, { headers: { host, accept: 'text/event-stream' } });
+  const sent = httpGet(server.url, { headers: { host, accept: 'text/event-stream' } });
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
   response.destroy();
   return response.statusCode;

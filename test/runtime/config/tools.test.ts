@@ -28,6 +28,30 @@ describe('the tools', () => {
     expect(JSON.stringify({ tools, skills })).not.toContain('hush');
   });
 
+  it('reach agents outside encrypted, unless they are in a private network', () => {
+    const agents = (text: string) => `{ tools: { a2a: { agents: { weather: ${text} } } } }`;
+    expect(load(agents("{ url: 'https://a.example' }")).config.tools.a2a.agents).toEqual({
+      weather: {
+        url: 'https://a.example',
+        headers: {},
+        keyOrigins: [],
+        origins: [],
+        requireSignature: false,
+        allowPrivate: false,
+        timeoutSeconds: 600,
+      },
+    });
+    const open = agents("{ url: 'http://a.example', keyOrigins: ['http://b.example'] }");
+    expect(paths(open)).toEqual([
+      'tools.a2a.agents.weather.url',
+      'tools.a2a.agents.weather.keyOrigins[0]',
+    ]);
+    expect(paths(agents("{ url: 'http://a.example', allowPrivate: true }"))).toEqual([]);
+    expect(paths(agents("{ url: 'https://user:word@a.example' }"))).toEqual([
+      'tools.a2a.agents.weather.url',
+    ]);
+  });
+
   it('refuse invalid values, and name the valid ones', () => {
     expect(
       problemsOf("{ tools: { exec: { boundary: 'jail', timeoutSeconds: 0, ask: 'maybe' } } }"),

@@ -9,7 +9,7 @@ import { strings } from '../strings.ts';
 const own = strings.calls;
 const STATES = ['starting', 'running', 'cancelling', 'done', 'failed', 'cancelled', 'unknown'];
 
-/** The fields of a row of `remoteCalls.list` that the page uses. */
+/** The fields of a row of `calls.list` that the page uses. */
 type Call = {
   readonly id: string;
   readonly kind: string;
@@ -35,7 +35,7 @@ export const calls: ListDefinition<Call> = {
   title: own.title,
   choices: [stateChoice('state', STATES)],
   read: async ({ workspace }) =>
-    (await workspace.operate<{ calls: readonly Call[] }>('remoteCalls.list')).calls,
+    (await workspace.operate<{ calls: readonly Call[] }>('calls.list')).calls,
   matches: ({ state }, params) => (params['state'] ?? state) === state,
   idOf: ({ id }) => id,
   titleOf: ({ name }) => name,

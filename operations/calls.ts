@@ -14,7 +14,7 @@ const SCANNED = ['id', 'kind', 'server', 'caller', 'startedAt'] as const;
 type ScannedRow = Pick<RemoteCallRow, (typeof SCANNED)[number]>;
 
 const list = defineOperation({
-  name: 'remoteCalls.list',
+  name: 'calls.list',
   scope: 'tenant',
   summary: 'List what agents called on MCP servers and A2A agents, today and open, newest first',
   params: Type.Object({
@@ -32,8 +32,8 @@ const list = defineOperation({
   errors: ['INVALID_ARGUMENT'],
   http: {
     method: 'GET',
-    path: '/v1/remote-calls',
-    operationId: 'listRemoteCalls',
+    path: '/v1/calls',
+    operationId: 'listCalls',
     responses: { 200: 'At most 1,000, the newest first' },
   },
   cli: {
@@ -63,7 +63,7 @@ const list = defineOperation({
   },
 });
 
-export const remoteCalls: Resource = { name: 'remoteCalls', operations: [list] };
+export const calls: Resource = { name: 'calls', operations: [list] };
 
 function listText(rows: readonly RemoteCallRow[], now: number): string {
   if (rows.length === 0) return 'no agent has called a program outside today\n';
