@@ -23,6 +23,8 @@ import { keyringMachine } from './keyring/machine.ts';
 import { checkSpecs } from './listing/effects/check-specs.ts';
 import { listingMachine } from './listing/machine.ts';
 import { registryMachine } from './registry/machine.ts';
+import { list } from './mcp-server/list.ts';
+import { mcpServerMachine } from './mcp-server/machine.ts';
 import { notificationMachine } from './notification/machine.ts';
 import { post } from './notification/webhook.ts';
 import { processMachine } from './process/machine.ts';
@@ -190,6 +192,15 @@ const outsideActors = (): ActorDefinition[] => [
     effects: remoteCallEffects,
     supervision: { onThrow: 'resume' },
     workTimers: ['timeLimit'],
+    idleMs: 10_000,
+    whenDone: 'forget',
+  }),
+  defineActor({
+    type: 'mcp-server',
+    version: 1,
+    machine: mcpServerMachine,
+    effects: { list },
+    supervision: { onThrow: 'resume' },
     idleMs: 10_000,
     whenDone: 'forget',
   }),

@@ -5,6 +5,7 @@
  * returns them.
  */
 import { parseAddress } from '../protocols/address.ts';
+import type { FreshToolList } from '../protocols/mcp-server.ts';
 import type { RemoteCallers } from '../protocols/remote-call.ts';
 import type { EffectContext } from '../runtime/index.ts';
 import type { Hooks } from './hooks/hooks.ts';
@@ -26,6 +27,10 @@ export type TenantServices = SkillSettings & {
   readonly secrets: SecretMask;
   /** Make calls to programs outside, for the actor `remote-call`; absent: none can be made. */
   readonly remote?: RemoteCallers;
+  /**
+   * Reads lists of tools, for the actor `mcp-server`. @throws TroupeError NOT_FOUND, UNAVAILABLE
+   */
+  readonly mcpLists?: { list(name: string): Promise<FreshToolList> };
 };
 
 export type AgentServices = TenantServices & {

@@ -33,7 +33,7 @@ import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
 import { SharedParts } from '../installation/shared-parts.ts';
 import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
-import { allServices, closeTools } from '../installation/tenant-parts.ts';
+import { allServices, closeTools, openMcpServers } from '../installation/tenant-parts.ts';
 import { labelsOf, workspacesOf } from '../installation/workspaces.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
@@ -75,6 +75,7 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
   const { system, shards, id, name, tasks } = joined;
   joined.compare();
   processServices.plugins.start();
+  openMcpServers(processServices, system, true);
   announcements.open({ system, shards, node: id });
   processServices.metrics.watch(system, id);
   const metrics = await serveOwnMetrics(config, processServices).catch(async (error: unknown) => {
@@ -113,10 +114,12 @@ export async function startClusterGateway(
   const stopSystem = async () => {
     left.abort();
     await system.stop();
+    await closeTools(processServices);
     await processServices.plugins.close();
   };
   try {
     processServices.plugins.start();
+    openMcpServers(processServices, system, false);
     const seeded = seedCluster(system, { config, log: processServices.log, signal });
     // A first message must find its agent configured. An older cluster already has its settings.
     if (system.index.get('cluster', DEFAULT_TENANT, 'root') === undefined) await seeded;

@@ -15,7 +15,7 @@ import { createSetup } from '../installation/setup/create-setup.ts';
 import { openTaskParts, type OwnAgents } from './task-parts.ts';
 import { labelsOf, workspacesOf } from '../installation/workspaces.ts';
 import { START_MS, startRoot, startTenants } from '../installation/root-settings.ts';
-import { allServices, closeTools } from '../installation/tenant-parts.ts';
+import { allServices, closeTools, openMcpServers } from '../installation/tenant-parts.ts';
 
 export type Troupe = {
   /** of the page, without a secret */
@@ -75,6 +75,7 @@ export async function startTroupe(
   };
   try {
     processServices.plugins.start();
+    openMcpServers(processServices, system, true);
     // Before entry points open, because a first message must find its agent configured. A root that
     // is out of service does not prevent the start: entry points report the problem, and everything
     // that does not need the root works.

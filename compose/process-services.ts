@@ -12,6 +12,7 @@ import {
   watchPlugins,
 } from '../installation/installation-plugins.ts';
 import { Late } from '../installation/late.ts';
+import { mcpReportsTo } from '../installation/mcp-servers.ts';
 import { watchMemory } from '../installation/memory-options.ts';
 import { createLog } from '../installation/process-log.ts';
 import { LogRing } from '../installation/setup/log-ring.ts';
@@ -95,6 +96,7 @@ export function createProcessServices(
     providers,
     bucket: bucket.value,
     blobs: blobs.value,
+    onMcpReport: mcpReportsTo(log),
   });
   watchMemory(
     [parts, ...parts.tenants.values()].map(({ memory }) => memory),

@@ -9,11 +9,13 @@
 import { createHooks } from '../agent/hooks/create-hooks.ts';
 import { createModelCatalog, type ModelCatalog } from '../agent/models/catalog.ts';
 import type { ModelProvider } from '../agent/models/model.ts';
+import type { McpReport, McpServers } from '../agent/mcp/servers.ts';
 import type { AgentServices, TenantServices } from '../agent/services.ts';
 import { createToolRegistry } from '../agent/tools/registry.ts';
 import { createSecretMask } from '../agent/tools/secret-mask.ts';
 import type { SessionFacts } from '../agent/tools/sessions/session-status.ts';
 import type { Tool } from '../agent/tools/tool.ts';
+import { DEFAULT_TENANT } from '../protocols/address.ts';
 import {
   type Config,
   ownSections,
@@ -22,11 +24,12 @@ import {
   tenantConfig,
   tenantsWithOwn,
 } from '../runtime/config/index.ts';
-import { type Artifacts, systemClock } from '../runtime/index.ts';
+import { type Artifacts, type System, systemClock } from '../runtime/index.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
 import { type MemoryParts, memoryParts } from './memory-options.ts';
 import { settingsOf } from './agent-settings.ts';
 import { knownSecrets } from './known-secrets.ts';
+import { mcpServersOf, storedLists } from './mcp-servers.ts';
 import { remoteAgentCaller, remoteAgentsOf } from './remote-agents.ts';
 import { skillsFolderOf } from './skills-folder.ts';
 import { keysFromEnvironment } from './start-rules.ts';
@@ -40,6 +43,8 @@ export type TenantParts = {
   readonly fallbackModel: string;
   readonly services: TenantServices;
   readonly memory: MemoryParts;
+  /** connects to nothing before `start` or a call */
+  readonly mcp: McpServers;
 };
 
 /** The parts of the installation, which most tenants use, and those of the other tenants. */
@@ -57,6 +62,8 @@ export type PartsOptions = {
   readonly bucket: Promise<Artifacts>;
   /** stores vectors of notes */
   readonly blobs: Promise<Blobs>;
+  /** receives what MCP servers print, and their failures */
+  readonly onMcpReport?: (report: McpReport) => void;
 };
 
 /** @throws Error if two tools share a name */
@@ -68,12 +75,12 @@ export function installationParts(config: Config, options: PartsOptions): Instal
     const hasModels = ownSections(config, tenant).includes('models');
     return partsOf(
       own,
-      { catalog: hasModels ? catalogOf(own, [], tenant) : catalog, secrets },
+      { tenant, catalog: hasModels ? catalogOf(own, [], tenant) : catalog, secrets },
       options,
     );
   };
   return {
-    ...partsOf(config, { catalog, secrets }, options),
+    ...partsOf(config, { tenant: DEFAULT_TENANT, catalog, secrets }, options),
     tenants: new Map(tenantsWithOwn(config).map((tenant) => [tenant, ownParts(tenant)])),
   };
 }
@@ -93,36 +100,54 @@ export function allServices<Common extends Omit<AgentServices, keyof TenantServi
   return { ...common, ...services, ofTenant: new Map(own) };
 }
 
-/** Ends everything that tools left running; tools that tenants share are closed once. */
-export async function closeTools({ services, tenants }: InstallationParts): Promise<void> {
-  const all = [services, ...[...tenants.values()].map((parts) => parts.services)];
-  const tools = new Set(all.flatMap((one) => one.tools.all()));
-  await Promise.all([...tools].map(async (tool) => tool.close?.()));
+/**
+ * Ends everything that tools left running, and connections to MCP servers; tools that tenants share
+ * are closed once.
+ */
+export async function closeTools(parts: InstallationParts): Promise<void> {
+  const all = [parts, ...parts.tenants.values()];
+  // First: they read no lists afterwards, because the system is closed.
+  const closing = all.map(({ mcp }) => mcp.close());
+  const tools = new Set(all.flatMap(({ services }) => services.tools.all()));
+  await Promise.all([...closing, ...[...tools].map(async (tool) => tool.close?.())]);
+}
+
+/**
+ * Gives agents the tools of MCP servers, by the lists that the system stores.
+ * @param refreshes whether new lists are requested now
+ */
+export function openMcpServers(
+  parts: InstallationParts,
+  system: Pick<System, 'index' | 'tell'>,
+  refreshes: boolean,
+): void {
+  parts.mcp.open(storedLists(system, DEFAULT_TENANT), refreshes);
+  for (const [tenant, { mcp }] of parts.tenants) mcp.open(storedLists(system, tenant), refreshes);
 }
 
 function partsOf(
   config: Config,
-  { catalog, secrets }: Pick<TenantServices, 'catalog' | 'secrets'>,
-  { clustered, ownTools, bucket, blobs }: PartsOptions,
+  { tenant, catalog, secrets }: Pick<TenantServices, 'catalog' | 'secrets'> & { tenant: string },
+  { clustered, ownTools, bucket, blobs, onMcpReport }: PartsOptions,
 ): TenantParts {
   const agents = resolveAgents(config);
   const facts = sessionFacts(catalog, agents);
   const memory = memoryParts(config, { catalog, blobs, secrets });
   const remoteAgents = remoteAgentsOf(config, { blobs });
+  const mcp = mcpServersOf(config, { tenant, secrets, report: onMcpReport });
+  const builtIn = toolsOf(config, { clustered, bucket, facts, memory, remoteAgents });
   const services: TenantServices = {
     catalog,
-    tools: createToolRegistry([
-      ...toolsOf(config, { clustered, bucket, facts, memory, remoteAgents }),
-      ...ownTools,
-    ]),
-    remote: { a2a: remoteAgentCaller(remoteAgents, bucket) },
+    tools: createToolRegistry([...builtIn, ...ownTools], mcp),
+    remote: { mcp: mcp.caller, a2a: remoteAgentCaller(remoteAgents, bucket) },
+    mcpLists: mcp,
     hooks: createHooks(),
     talk: talkRulesOf(config),
     skillsFolder: skillsFolderOf(config),
     skillsEnv: config.skills.env,
     secrets,
   };
-  return { config, agents, fallbackModel: catalog.defaultModel(), services, memory };
+  return { config, agents, fallbackModel: catalog.defaultModel(), services, memory, mcp };
 }
 
 /** The models of a tenant, or of the installation, whose providers may be of plugins. */

@@ -1,10 +1,13 @@
 /**
- * `npm run test:protocols`: the official conformance suite of MCP against `/mcp` of a gateway.
+ * `npm run test:protocols`: the official conformance suite of MCP against `/mcp` of a gateway, and
+ * against the client that gives agents the tools of MCP servers.
  *
  * Fetches the suite, and the Node that it needs, into a cache below node_modules (about 180 MB,
  * once). Then it starts the fixture server of test/channels/mcp, which has the product's routes and
  * the tools that the suite calls, and runs the scenarios that a revision of the protocol requires.
- * It fails if a required one fails; the others are only reported.
+ * It fails if a required one fails; the others are only reported. For the client, the suite starts
+ * test/agent/mcp/conformance-client.program.ts; scenarios of what the client does not have, such as
+ * a login by OAuth, are reported, too.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -19,6 +22,12 @@ const packages = {
 };
 /** Revisions of the protocol, and how many scenarios each requires of servers. */
 const requiredScenarios = { '2026-07-28': 37, '2025-11-25': 30 };
+/** The same of clients. */
+const requiredOfClients = { '2026-07-28': 32, '2025-11-25': 18 };
+/** Scenarios of what the client does not have: OAuth, and answers to forms. */
+const isMissing = (name) =>
+  name.startsWith('auth/') || name === 'elicitation-sep1034-client-defaults';
+const clientProgram = 'test/agent/mcp/conformance-client.program.ts';
 const suiteVersion = packages['@modelcontextprotocol/conformance'];
 const folder = join(root, 'node_modules', '.cache', 'troupe', 'protocols', suiteVersion);
 const suite = join(folder, 'node_modules', '@modelcontextprotocol', 'conformance', 'dist/index.js');
@@ -68,7 +77,7 @@ async function startServer() {
 function summaryOf(output) {
   // oxlint-disable-next-line no-control-regex -- colours of a terminal
   const plain = output.replace(/\u001b\[[0-9;]*m/g, '');
-  const summary = plain.slice(plain.lastIndexOf('=== SUMMARY ==='));
+  const summary = plain.slice(plain.lastIndexOf('SUMMARY ==='));
   const [scored = '', unscored = ''] = summary.split(/^Not scored for/m);
   const named = (text, pattern) =>
     [...text.matchAll(pattern)].map(([, mark, name]) => ({ name, passed: mark === '✓' }));
@@ -78,9 +87,8 @@ function summaryOf(output) {
   return { extra, required: all.filter(({ name }) => !isExtra.has(name)) };
 }
 
-/** Runs the scenarios of a revision. Returns whether each required one passed. */
-function run(url, revision, count) {
-  const args = ['server', '--url', url, '--requirements', revision];
+/** What the suite prints. */
+function outputOf(args) {
   const { stdout, stderr, error } = spawnSync(suiteNode, [suite, ...args], {
     cwd: folder,
     encoding: 'utf8',
@@ -88,10 +96,35 @@ function run(url, revision, count) {
     maxBuffer: 64 * 1_048_576,
   });
   if (error) fail(`the suite did not run: ${error.message}`);
-  const output = `${stdout}\n${stderr}`;
+  return `${stdout}\n${stderr}`;
+}
+
+const names = (list) => list.filter((one) => !one.passed).map(({ name }) => name);
+
+/**
+ * Runs the scenarios of clients. Returns whether each passed that does not need what is missing.
+ */
+function runClient(revision, count) {
+  const program = join(root, 'dist/run', clientProgram.replaceAll('/', '-').replace('.ts', '.mjs'));
+  const command = `${process.execPath} ${program}`;
+  const output = outputOf(['client', '--command', command, '--requirements', revision]);
+  const { required } = summaryOf(output);
+  const passed = required.filter((one) => one.passed).length;
+  const failed = names(required);
+  const unexpected = failed.filter((name) => !isMissing(name));
+  console.log(`MCP ${revision}, client: ${passed}/${count} required scenarios passed`);
+  console.log(`  need what the client does not have: ${failed.filter(isMissing).length}`);
+  for (const name of unexpected) console.log(`  failed: ${name}`);
+  const isAsExpected = unexpected.length === 0 && required.length === count;
+  if (!isAsExpected || process.argv.includes('--verbose')) console.log(output);
+  return isAsExpected;
+}
+
+/** Runs the scenarios of a revision. Returns whether each required one passed. */
+function run(url, revision, count) {
+  const output = outputOf(['server', '--url', url, '--requirements', revision]);
   const { required, extra } = summaryOf(output);
   const passed = required.filter((one) => one.passed).length;
-  const names = (list) => list.filter((one) => !one.passed).map(({ name }) => name);
   console.log(`MCP ${revision}: ${passed}/${count} required scenarios passed`);
   for (const name of names(required)) console.log(`  failed: ${name}`);
   console.log(`  not scored: ${extra.filter((one) => one.passed).length}/${extra.length} passed`);
@@ -112,4 +145,8 @@ const results = Object.entries(requiredScenarios).map(([revision, count]) =>
 );
 child.stdin.end();
 await ended;
+// Without a URL it ends at once; it is bundled once for all scenarios.
+spawnSync(process.execPath, [join(root, 'tools', 'run.mjs'), clientProgram, 'none'], { cwd: root });
+for (const [revision, count] of Object.entries(requiredOfClients))
+  results.push(runClient(revision, count));
 process.exitCode = results.every(Boolean) ? 0 : 1;

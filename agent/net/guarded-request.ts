@@ -9,12 +9,13 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { signalWithin } from '../../protocols/time-limit.ts';
 
 export type GuardedRequest = {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   readonly headers: http.OutgoingHttpHeaders;
-  /** JSON */
+  /** JSON, unless `headers` say otherwise */
   readonly body?: string | undefined;
   readonly signal: AbortSignal;
-  readonly timeoutMs: number;
+  /** default: only `signal` ends it */
+  readonly timeoutMs?: number | undefined;
   /** as `guardedLookup`; without it every address is allowed */
   readonly lookup?: LookupFunction | undefined;
   /** a connection of its own, instead of an open one to the same host */
@@ -32,7 +33,7 @@ export const guardedRequest = (
     const sent = request(url, {
       method,
       headers: { ...ofBody, ...headers },
-      signal: signalWithin(signal, timeoutMs),
+      signal: timeoutMs === undefined ? signal : signalWithin(signal, timeoutMs),
       ...(lookup && { lookup }),
       ...options,
     });

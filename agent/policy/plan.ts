@@ -90,7 +90,7 @@ const planOf = async (call: ToolCall, context: PlanContext): Promise<PlannedCall
 
 const tooLongToAsk = (length: number): string =>
   `Not run: it requires approval, and an operator must see all of it; ${length} characters are ` +
-  `too many (${DETAIL_CHARACTERS_MAX}). Write it to a file of the workspace and run the file.`;
+  `too many (${DETAIL_CHARACTERS_MAX}). Make it shorter. Write it to a file of the workspace and run the file, if it is a command.`;
 
 const refused = (call: ToolCall, context: PlanContext, why: string): PlannedCall => ({
   id: call.id,
@@ -132,26 +132,29 @@ const hooked = async (tool: Tool, call: ToolCall, context: PlanContext): Promise
   }
 };
 
-/** The approval question; sandboxed calls never need an approval. */
+/** The approval question. Calls that a sandbox confines need none. */
 const questionOf = (
   tool: Tool,
   args: unknown,
   { settings, about, allowed }: PlanContext,
 ): Pick<PlannedCall, 'question'> => {
   const { ask = 'on-miss', allow = [], askForMs = ASK_FOR_MS_DEFAULT } = settings.tools?.exec ?? {};
-  if (ask === 'off' || confinementOf(settings, about.sessionKey).sandboxed) return {};
   const question = tool.question?.(args);
   if (!question) return {};
-  const { command, detail } = question;
-  if (ask === 'on-miss' && isAllowedCommand(command, [...allow, ...allowed])) return {};
-  const pattern = ask === 'always' ? '' : alwaysPattern(command);
+  const { command, detail, scope = 'host' } = question;
+  const isConfined = confinementOf(settings, about.sessionKey).sandboxed;
+  if (scope === 'host' && (ask === 'off' || isConfined)) return {};
+  const isEach = scope === 'host' ? ask === 'always' : scope === 'each-call';
+  if (!isEach && isAllowedCommand(command, [...allow, ...allowed])) return {};
+  const pattern = isEach ? '' : alwaysPattern(command);
   const shown = { command: visible(command), detail: visible(detail) };
   return { question: { ...shown, pattern, forMs: askForMs } };
 };
 
 /** Different offers of one registry that are kept. */
 const OFFERS_MAX = 64;
-const offers = new WeakMap<ToolRegistry, LruMap<string, readonly ToolSpec[]>>();
+/** By the list of tools, which is another one when a tool has changed. */
+const offers = new WeakMap<readonly Tool[], LruMap<string, readonly ToolSpec[]>>();
 
 /**
  * The tools that a session's models are offered: those that policy allows and that can run here.
@@ -162,14 +165,15 @@ export const offeredTools = (
   settings: AgentSettings,
   sessionKey: string,
 ): readonly ToolSpec[] => {
-  const missing = unavailableOf(tools.all());
+  const all = tools.all();
+  const missing = unavailableOf(all);
   const key = JSON.stringify([listsOf(settings, sessionKey), missing]);
-  const known = offers.get(tools) ?? new LruMap<string, readonly ToolSpec[]>(OFFERS_MAX);
-  offers.set(tools, known);
+  const known = offers.get(all) ?? new LruMap<string, readonly ToolSpec[]>(OFFERS_MAX);
+  offers.set(all, known);
   let offer = known.get(key);
   if (!offer) {
     const refusal = refusals(settings, sessionKey);
-    const isRefused = tools.all().map((tool) => refusal(tool) !== undefined);
+    const isRefused = all.map((tool) => refusal(tool) !== undefined);
     // both are in order of registration
     offer = tools.specs().filter((_, at) => !isRefused[at] && !missing.includes(at));
     known.set(key, offer);

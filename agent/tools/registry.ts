@@ -29,6 +29,8 @@ const imageCharactersMax = 4 * Math.ceil(IMAGE_BYTES_MAX / 3);
 const faultsMax = 5;
 
 export type ToolRegistry = {
+  /** Resolves when tools that change can be used; never rejects. */
+  ready(): Promise<void>;
   /** In order of registration. */
   all(): readonly Tool[];
   /** The descriptions for models, in order of registration. */
@@ -46,39 +48,83 @@ export type ToolRegistry = {
   close(): Promise<void>;
 };
 
-/** @throws Error when two tools share a name or an alias, or a provider would refuse a name */
-export const createToolRegistry = (tools: readonly Tool[]): ToolRegistry => {
-  const byName = new Map<string, Tool>();
-  for (const tool of tools) {
-    for (const name of [tool.name, ...(tool.aliases ?? [])]) {
-      if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) throw new Error(`Bad tool name: ${name}`);
-      if (byName.has(name)) throw new Error(`Two tools are named ${name}`);
-      byName.set(name, tool);
-    }
-  }
-  const specs = tools.map(specOf);
+/** Tools that change while the process runs, such as those of MCP servers. */
+export type ToolSource = {
+  /** in a stable order; the same array until a tool changes */
+  tools(): readonly Tool[];
+  /** Resolves when the tools of the stored lists can be used, or after a time. Never rejects. */
+  ready(): Promise<void>;
+};
+
+type Known = {
+  readonly all: readonly Tool[];
+  readonly specs: readonly ToolSpec[];
+  readonly byName: ReadonlyMap<string, Tool>;
+};
+
+/**
+ * @param source its tools follow the others; one with a taken or invalid name is left out
+ * @throws Error when two of `tools` share a name or an alias, or a provider would refuse a name
+ */
+export const createToolRegistry = (tools: readonly Tool[], source?: ToolSource): ToolRegistry => {
+  const fixed = knownOf(tools);
+  let latest: { readonly changing: readonly Tool[]; readonly known: Known } | undefined;
+  const known = (): Known => {
+    const changing = source?.tools() ?? [];
+    if (changing.length === 0) return fixed;
+    if (latest?.changing !== changing) latest = { changing, known: extended(fixed, changing) };
+    return latest.known;
+  };
   const check = (name: string, args: unknown): string | undefined => {
-    const tool = byName.get(name);
-    return tool ? faultIn(args, tool) : unknownTool(name, tools);
+    const tool = known().byName.get(name);
+    return tool ? faultIn(args, tool) : unknownTool(name, known().all);
   };
   return {
-    all: () => tools,
-    specs: () => specs,
-    get: (name) => byName.get(name),
+    ready: async () => source?.ready(),
+    all: () => known().all,
+    specs: () => known().specs,
+    get: (name) => known().byName.get(name),
     check,
     async run({ name, args }, context) {
-      const tool = byName.get(name);
+      await source?.ready();
+      const tool = known().byName.get(name);
       const fault = check(name, args);
-      if (!tool || fault) return { text: fault ?? unknownTool(name, tools), isError: true };
+      if (!tool || fault) return { text: fault ?? unknownTool(name, known().all), isError: true };
       const result = await tool.run(args, context);
       const text = context.secrets.text(result.text);
       return bounded({ ...result, text }, tool.resultBytesMax);
     },
     async close() {
-      await Promise.all(tools.map(async (each) => each.close?.()));
+      await Promise.all(known().all.map(async (each) => each.close?.()));
     },
   };
 };
+
+const namesOf = ({ name, aliases = [] }: Tool): readonly string[] => [name, ...aliases];
+const isValidName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(name);
+
+/** @throws Error */
+function knownOf(tools: readonly Tool[]): Known {
+  const byName = new Map<string, Tool>();
+  for (const tool of tools) {
+    for (const name of namesOf(tool)) {
+      if (!isValidName(name)) throw new Error(`Bad tool name: ${name}`);
+      if (byName.has(name)) throw new Error(`Two tools are named ${name}`);
+      byName.set(name, tool);
+    }
+  }
+  return { all: tools, specs: tools.map(specOf), byName };
+}
+
+function extended({ all, specs, byName }: Known, changing: readonly Tool[]): Known {
+  const names = new Map(byName);
+  const added = changing.filter((tool) => {
+    const isNew = namesOf(tool).every((name) => isValidName(name) && !names.has(name));
+    if (isNew) for (const name of namesOf(tool)) names.set(name, tool);
+    return isNew;
+  });
+  return { all: [...all, ...added], specs: [...specs, ...added.map(specOf)], byName: names };
+}
 
 /** The schema as plain JSON: TypeBox stores metadata under symbols. */
 const specOf = ({ name, aliases, description, parameters }: Tool): ToolSpec => ({

@@ -134,7 +134,7 @@ export type Tool<Parameters extends TSchema = TSchema> = {
    * returns why the tool cannot run here (no browser, no search provider); then it is not offered
    */
   unavailable?(): string | undefined;
-  /** The approval that a call needs on the host; undefined: none. Patterns match `command`. */
+  /** The approval that a call needs; undefined: none. Patterns match `command`. */
   question?(args: Static<Parameters>): ToolQuestion | undefined;
   /**
    * Expected failures are results with `isError`. @throws only for operating failures (such as a
@@ -147,7 +147,16 @@ export type Tool<Parameters extends TSchema = TSchema> = {
   close?(): Promise<void>;
 };
 
-export type ToolQuestion = { readonly command: string; readonly detail: string };
+export type ToolQuestion = {
+  readonly command: string;
+  readonly detail: string;
+  /**
+   * `host` (default): asked outside of sandboxes, as `tools.exec.ask` says. `outside`: the call
+   * acts on something that no sandbox confines, so it is asked in every session, unless a pattern
+   * allows it. `each-call`: no pattern allows it either
+   */
+  readonly scope?: 'host' | 'outside' | 'each-call';
+};
 
 /** Defines a tool whose arguments have the type of its schema. */
 export const defineTool = <Parameters extends TSchema>(tool: Tool<Parameters>): Tool =>

@@ -30,6 +30,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
   const checks = await import('./doctor-checks.ts');
   const { artifactStore } = await import('./doctor-artifacts.ts');
   const { execPatterns } = await import('./doctor-exec.ts');
+  const { mcpServers } = await import('./doctor-mcp.ts');
   const { memorySearch } = await import('./doctor-memory.ts');
   const { plugins } = await import('./doctor-plugins.ts');
   const { talk } = await import('./doctor-talk.ts');
@@ -51,6 +52,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     yield* execPatterns(config);
     yield* talk(config);
     yield* plugins(config);
+    yield* await mcpServers(config);
     yield await checks.sessions(config);
     yield await checks.clock(config, Date.now());
   }

@@ -1,12 +1,15 @@
 /** The commands for the Model Context Protocol. */
 import type { Command } from 'commander';
-import { examples, type Finish, withClient } from '../command-parts.ts';
-import type { ClientOptions } from '../options.ts';
+import { examples, type Finish, withClient, withConfig, withJson } from '../command-parts.ts';
+import type { ClientOptions, CommonOptions } from '../options.ts';
+import type { AddOptions } from './servers.ts';
 
 export function addMcpCommands(program: Command, finish: Finish): void {
   const mcp = program
     .command('mcp')
-    .description('Model Context Protocol: agents, tasks and sessions for other programs');
+    .description(
+      'Model Context Protocol: servers whose tools agents have, and agents for other programs',
+    );
   withClient(mcp.command('serve'))
     .description('serve a program by stdin and stdout, as Claude Desktop and editors start it')
     .addHelpText(
@@ -17,4 +20,48 @@ A gateway must run: troupe start. Programs that speak HTTP use its URL /mcp inst
     .action(async (options: ClientOptions) => {
       finish(await (await import('./serve.ts')).mcpServe(options));
     });
+  addServerCommands(mcp, finish);
+}
+
+function addServerCommands(mcp: Command, finish: Finish): void {
+  const load = () => import('./servers.ts');
+  const command = (name: string) => withJson(withConfig(mcp.command(name)));
+  addAdd(command('add <name> <target...>'), finish);
+  command('list')
+    .description('connect to the MCP servers of the configuration, and print what they answer')
+    .action(async (options: CommonOptions) => finish(await (await load()).list(options)));
+  command('tools <name>')
+    .description('connect to an MCP server and print the tools that agents have of it')
+    .action(async (name: string, options: CommonOptions) =>
+      finish(await (await load()).tools(name, options)),
+    );
+  command('remove <name>')
+    .description('remove an MCP server from the configuration file')
+    .action(async (name: string, options: CommonOptions) =>
+      finish(await (await load()).remove(name, options)),
+    );
+}
+
+function addAdd(command: Command, finish: Finish): void {
+  command
+    .description('add an MCP server to the configuration file: a program, or a URL')
+    .option('--env <pair...>', 'NAME=VALUE, or NAME: this variable of troupe’s environment')
+    .option('--header <pair...>', 'NAME=VALUE of a header, for a URL')
+    .option('--header-env <pair...>', 'NAME=VARIABLE: its value is in this environment variable')
+    .option('--cwd <folder>', 'folder that the program works in and may change')
+    .option('--no-sandbox', 'run the program with all rights of this user')
+    .option('--allow-private', 'the URL may have a private address, this machine included')
+    .option('--approval <which>', 'calls that need an approval: always, changes (default) or never')
+    .option('--allow <tool...>', 'only these tools; * means any characters')
+    .option('--deny <tool...>', 'not these tools; * means any characters')
+    .addHelpText(
+      'after',
+      examples(
+        'troupe mcp add files --cwd /srv/notes -- mcp-server-filesystem /workspace',
+        'troupe mcp add tickets https://tickets.example/mcp --header-env Authorization=TICKETS_AUTH',
+      ),
+    )
+    .action(async (name: string, target: string[], options: AddOptions) =>
+      finish(await (await import('./servers.ts')).add(name, target, options)),
+    );
 }

@@ -21,6 +21,7 @@ export { ConfigError, type Problem } from './checks/problems.ts';
 export {
   type AgentConfig,
   type Config,
+  type McpServerConfig,
   type PluginConfig,
   type ProviderConfig,
   type RemoteAgentConfig,

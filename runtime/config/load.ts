@@ -224,7 +224,10 @@ function withPaths(config: Config, { resolvePath }: SecretContext): Config {
 }
 
 /** Of the sections that a tenant may have, too. */
-function pathsOfSections({ agents, hooks, skills, tools }: Partial<Config>, absolute: Absolute) {
+function pathsOfSections(
+  { agents, hooks, skills, tools }: Partial<Pick<Config, 'agents' | 'hooks' | 'skills' | 'tools'>>,
+  absolute: Absolute,
+) {
   return {
     ...(isObject(agents) && {
       agents: {

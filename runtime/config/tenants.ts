@@ -19,6 +19,7 @@ export const tenantSections = [
   'budget',
   'hooks',
   'skills',
+  'mcp',
 ] as const;
 export type TenantSection = (typeof tenantSections)[number];
 
@@ -42,7 +43,7 @@ export const tenantsWithOwn = (config: Config): readonly string[] =>
 export function tenantConfig(config: Config, tenant: string): Config {
   const own = tenantOf(config, tenant);
   if (own === undefined) return config;
-  const { agents, models, memory, tools, messages, budget, hooks, skills, workspaces } = own;
+  const { agents, models, memory, tools, messages, budget, hooks, skills, mcp, workspaces } = own;
   const folder = join(config.home, 'tenants', tenant);
   const { runtime } = config;
   return {
@@ -50,6 +51,7 @@ export function tenantConfig(config: Config, tenant: string): Config {
     ...defined({ agents, models, memory, tools, messages, budget }),
     ...(hooks && { hooks: { folder: join(folder, 'hooks'), ...hooks } }),
     ...(skills && { skills: { folder: join(folder, 'skills'), ...skills } }),
+    ...(mcp && { mcp: { ...config.mcp, ...mcp } }),
     ...(workspaces && {
       runtime: { ...runtime, workspaces: { ...runtime.workspaces, ...workspaces } },
     }),

@@ -49,3 +49,25 @@ it.each([
 ])('a refused start names the tenant: %s', (tenants, message) => {
   expect(() => crewOf(tenants)).toThrow(message);
 });
+
+it('a tenant with a section `mcp` has its own servers instead of those of the installation', () => {
+  const url = (host: string) => `{ url: 'https://${host}.example/mcp' }`;
+  const { config } = load(
+    `{ log: { level: 'silent' }, mcp: { servers: { shared: ${url('shared')} } },
+       tenants: { acme: { mcp: { servers: { own: ${url('own')} } } }, plain: {}, none: { mcp: {} } } }`,
+  );
+  const parts = createProcessServices(config);
+  const servers = (tenant: string) => Object.keys(partsFor(parts, tenant).mcp.states());
+  expect(servers('default')).toEqual(['shared']);
+  expect(servers('plain')).toEqual(['shared']);
+  expect(servers('acme')).toEqual(['own']);
+  expect(servers('none')).toEqual([]);
+});
+
+it.each([
+  [`mcp: { servers: { a: {} } }`, /mcp\.servers\.a.*`command` or `url`/s],
+  [`mcp: { servers: { a: { url: 'https://u:p@x.example/' } } }`, /no user name and no password/],
+  [`tools: { deny: ['mcp__gone__delete'] }`, /no tool or group has this name/],
+])('a start refuses %s', (section, message) => {
+  expect(() => load(`{ ${section} }`)).toThrow(message);
+});

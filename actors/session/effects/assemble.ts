@@ -42,7 +42,8 @@ export async function assembled(
   context: EffectContext,
 ): Promise<AssembleOutput> {
   if (input.standing) await checkLease(input.standing, context);
-  const { hooks } = servicesOf(context);
+  const { hooks, tools } = servicesOf(context);
+  await tools.ready();
   const { tenant, agentId, sessionKey, runId } = input;
   const about: HookAbout = { tenant, agentId, sessionKey, runId };
   if (input.ended && hooks.has('session_end')) await hooks.run('session_end', input.ended, about);

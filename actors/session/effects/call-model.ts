@@ -63,7 +63,8 @@ async function answerTo(
   context: EffectContext,
   system?: string,
 ): Promise<CallModelOutput> {
-  const { catalog, node } = servicesOf(context);
+  const { catalog, node, tools } = servicesOf(context);
+  await tools.ready();
   const { names, thinking, notices } = chosenFor(catalog, input);
   const first = catalog.resolve(names[0]);
   const { entries, from } = await readConversation(input, context, system);

@@ -85,6 +85,7 @@ async function outcomeOf(
   const services = servicesOf(context);
   const { tools, ask, talk, catalog, secrets } = services;
   const { tenant, agentId, sessionKey, runId } = input;
+  await tools.ready();
   const limitMs = tools.get(call.name)?.timeoutMs ?? TIMEOUT_MS;
   const late = AbortSignal.timeout(limitMs);
   try {

@@ -14,6 +14,7 @@ import { natsLoginStands } from '../nats.ts';
 import type { Config } from '../schema/schema.ts';
 import { nearest, withGuess } from './suggest.ts';
 import { linksAreApart, resetZoneExists } from './session-checks.ts';
+import { mcpServersFit } from './mcp-checks.ts';
 import { memorySearchStands } from './memory-checks.ts';
 import { remoteAgentsUseTls } from './remote-agent-checks.ts';
 import { treesHoldOne } from './talk-checks.ts';
@@ -67,6 +68,7 @@ export const crossChecks: readonly Rule[] = [
   providersStand,
   searchStands,
   memorySearchStands,
+  mcpServersFit,
   gatewayIsGuarded,
   tailscaleFits,
   natsLoginStands,

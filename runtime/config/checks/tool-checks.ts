@@ -47,12 +47,16 @@ export function listedTools(config: Config): readonly ListedTool[] {
 
 /**
  * A misspelled name in a deny list would deny nothing. Names that begin with the id of a plugin
- * pass: its manifest has them (installation/plugin-rules.ts).
+ * pass: its manifest has them (installation/plugin-rules.ts). So do names of a configured MCP
+ * server.
  */
 export function knownTools(config: Config): Finding[] {
   const plugins = Object.keys(config.plugins.entries);
+  const servers = Object.keys(config.mcp.servers);
   return listedTools(config).flatMap(({ pointer, name }) =>
-    toolListNames.includes(name) || plugins.some((id) => isOfPlugin(id, name))
+    toolListNames.includes(name) ||
+    plugins.some((id) => isOfPlugin(id, name)) ||
+    servers.some((server) => isOfMcpServer(server, name))
       ? []
       : [unknownTool(pointer, name)],
   );
@@ -61,6 +65,9 @@ export function knownTools(config: Config): Finding[] {
 /** Tools of a plugin, and the group of all of them. */
 export const isOfPlugin = (id: string, name: string): boolean =>
   name === id || name.startsWith(`${id}_`) || name === `group:${id}`;
+
+const isOfMcpServer = (server: string, name: string): boolean =>
+  name.startsWith(`mcp__${server}__`) || name === `group:mcp:${server}`;
 
 const unknownTool = (pointer: string, name: string): Finding => ({
   pointer,

@@ -1,12 +1,106 @@
-/** The section `mcp`: what MCP clients can do. */
-import { oneOf, section } from './fields.ts';
+/** The section `mcp`: what MCP clients can do, and the MCP servers whose tools agents have. */
+import { Type } from '@sinclair/typebox';
+import { oneOf, secret, section } from './fields.ts';
 
 export const MCP_OPERATIONS = ['none', 'read', 'all'] as const;
+const MCP_APPROVALS = ['always', 'changes', 'never'] as const;
 
-export const mcpSection = section('the Model Context Protocol, at `/mcp` of the gateway', {
-  operations: oneOf(MCP_OPERATIONS, {
+/** No `__`, which separates the parts of a tool's name. */
+const MCP_SERVER_NAME = '^[a-z0-9]+([_-][a-z0-9]+)*$';
+
+const secrets = (pattern: string, of: string, description: string) =>
+  Type.Record(Type.String({ pattern }), secret(of), {
+    default: {},
+    additionalProperties: false,
+    description,
+  });
+const patterns = (description: string) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { default: [], description });
+
+const server = section('one server: a program (`command`) or a URL (`url`)', {
+  enabled: Type.Boolean({ default: true, description: 'whether agents have its tools' }),
+  command: Type.Optional(
+    Type.String({ minLength: 1, description: 'program that speaks MCP by stdin and stdout' }),
+  ),
+  args: Type.Array(Type.String(), {
+    default: [],
+    description: 'arguments of the program; they are visible to other users of the machine',
+  }),
+  env: secrets(
+    '^[A-Za-z_][A-Za-z0-9_]*$',
+    'its value',
+    'environment variables of the program, in addition to PATH, HOME and LANG',
+  ),
+  cwd: Type.Optional(
+    Type.String({
+      pattern: '^/',
+      'x-allowed': 'an absolute path',
+      description:
+        'existing folder that the program works in and may change. In the sandbox it is `/workspace`',
+    }),
+  ),
+  sandbox: Type.Boolean({
+    default: true,
     description:
-      'which operations are tools for operators, in addition to the actions of agents: none, those that only read, or all',
-    default: 'read',
+      'whether the program runs in the sandbox of commands (`tools.exec.boundary`). If no sandbox works here, ' +
+      'it does not run, and its tools are not offered. `false`: with all rights of the user who runs troupe',
+  }),
+  network: Type.Boolean({
+    default: true,
+    description: 'whether the sandboxed program reaches the network',
+  }),
+  url: Type.Optional(
+    Type.String({
+      pattern: '^https?://[^\\s/]+',
+      'x-allowed': 'an http:// or https:// URL',
+      description: 'URL of a server that speaks streamable HTTP',
+    }),
+  ),
+  headers: secrets(
+    '^[A-Za-z0-9-]{1,64}$',
+    'its value',
+    'headers of requests, such as `Authorization`',
+  ),
+  allowPrivate: Type.Boolean({
+    default: false,
+    description: 'whether the URL may have a private address, this machine included',
+  }),
+  tools: section('which of its tools agents have; names as the server has them', {
+    allow: patterns('names, with `*` for any characters; empty: all'),
+    deny: patterns('names, with `*` for any characters; overrides `allow`'),
+  }),
+  approval: oneOf(MCP_APPROVALS, {
+    default: 'changes',
+    description:
+      'which calls an operator must approve: all, those of tools that do not declare that they only read ' +
+      '(`readOnlyHint`), or none',
+  }),
+  timeoutSeconds: Type.Integer({
+    minimum: 1,
+    maximum: 86_400,
+    default: 120,
+    description: 'time limit of a call, seconds',
   }),
 });
+
+export const mcpServers = Type.Record(
+  Type.String({ pattern: MCP_SERVER_NAME, maxLength: 32 }),
+  server,
+  {
+    default: {},
+    additionalProperties: false,
+    description: 'MCP servers whose tools agents have, by name',
+  },
+);
+
+export const mcpSection = section(
+  'the Model Context Protocol: the server at `/mcp` of the gateway, and servers whose tools agents have',
+  {
+    operations: oneOf(MCP_OPERATIONS, {
+      description:
+        'which operations are tools for operators, in addition to the actions of agents: none, those that only read, or all',
+      default: 'read',
+    }),
+    servers: mcpServers,
+  },
+);

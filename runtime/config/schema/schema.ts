@@ -235,5 +235,6 @@ export type Config = Loaded<typeof loadedSchema> & { readonly home: string };
 export type AgentConfig = Config['agents']['agents'][number];
 export type RemoteAgentConfig = Config['tools']['a2a']['agents'][string];
 export type PluginConfig = Config['plugins']['entries'][string];
+export type McpServerConfig = Config['mcp']['servers'][string];
 export type ProviderConfig = Config['models']['providers'][string];
 export type SandboxConfig = Config['agents']['defaults']['sandbox'];

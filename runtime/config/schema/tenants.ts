@@ -6,6 +6,7 @@
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import { record, sameAs, secret, section } from './fields.ts';
 import { agentsSection } from './agents.ts';
+import { mcpServers } from './mcp.ts';
 import { memorySection } from './memory.ts';
 import { modelsSection } from './models.ts';
 import { budgetSection, messagesSection } from './runs.ts';
@@ -49,6 +50,14 @@ const tenant = section('one tenant: its sessions, files, devices, jobs and budge
     'skills',
     skillsSection,
     'its shared skills. Default `folder`: `tenants/NAME/skills` in the data folder',
+  ),
+  mcp: Type.Optional(
+    record('its MCP servers', {
+      servers: sameAs('mcp.servers', {
+        ...mcpServers,
+        description: 'its MCP servers instead of those of the installation',
+      }),
+    }),
   ),
   workspaces: Type.Optional(
     record('where the files of its agents are stored', {

@@ -33,6 +33,8 @@ export const toolListNames: readonly string[] = [
   '*',
   // all tools of plugins, whose names are in their manifests
   'group:plugins',
+  // all tools of MCP servers, whose names come from the servers
+  'group:mcp',
   ...Object.keys(toolGroups).map((group) => `group:${group}`),
   ...Object.keys(toolAliases),
   ...Object.values(toolGroups).flat(),

@@ -19,6 +19,7 @@ export type FixtureServer = {
   readonly url: string;
   /** URIs of resources to which a client subscribed */
   readonly subscribed: ReadonlySet<string>;
+  readonly tasks: Pick<FixtureTasks, 'created' | 'asked'>;
   /** what the server logged as an error */
   readonly errors: readonly object[];
   close(): Promise<void>;
@@ -84,6 +85,7 @@ export async function startFixtureServer(port = 0): Promise<FixtureServer> {
   return {
     url: `${origin}${MCP_PATH}`,
     subscribed,
+    tasks,
     errors,
     async close() {
       tasks.close();

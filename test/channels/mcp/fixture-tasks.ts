@@ -25,6 +25,13 @@ const isOver = ({ status }: McpTask): boolean =>
 export class FixtureTasks implements McpTasks {
   readonly #tasks = new Map<string, McpTask>();
   readonly #timers = new Set<NodeJS.Timeout>();
+  /** ids of all tasks that were asked about, in order */
+  readonly asked: string[] = [];
+
+  /** ids of all tasks that were created, in order */
+  get created(): readonly string[] {
+    return [...this.#tasks.keys()];
+  }
 
   /** A task that ends after this time. */
   begin(afterMs: number, end: End): ToolAnswer {
@@ -39,7 +46,11 @@ export class FixtureTasks implements McpTasks {
     return { ...this.#add({ status: 'input_required', inputRequests }), resultType: 'task' };
   }
 
-  get = (taskId: string): Promise<McpTask> => Promise.resolve().then(() => this.#find(taskId));
+  get = (taskId: string): Promise<McpTask> =>
+    Promise.resolve().then(() => {
+      this.asked.push(taskId);
+      return this.#find(taskId);
+    });
 
   update = async (taskId: string, given: Readonly<Record<string, unknown>>): Promise<void> => {
     const { inputRequests = {}, status } = await this.get(taskId);

@@ -1,0 +1,111 @@
+/**
+ * Tools of agents, made from the list of an MCP server. A call goes through the actor
+ * `remote-call`.
+ */
+import { setImmediate } from 'node:timers/promises';
+import { type TSchema, Type } from '@sinclair/typebox';
+import type { CheckError } from '../../protocols/check.ts';
+import { errorData } from '../../protocols/errors.ts';
+import type { LeftOut, ListedTool } from '../../protocols/mcp-server.ts';
+import { REMOTE_CALL_MS_MAX } from '../../protocols/remote-call.ts';
+import type { McpServerConfig } from '../../runtime/config/index.ts';
+import { type SchemaCheck, schemaCheck } from '../../runtime/index.ts';
+import { callRemote } from '../tools/remote.ts';
+import type { Tool } from '../tools/tool.ts';
+
+/** For all schemas of one list, milliseconds: compiling one blocks the process. */
+const COMPILE_MS_MAX = 5_000;
+/** For the answer of the actor after the end of a call, milliseconds. */
+const ANSWER_MS = 10_000;
+
+export type AgentTools = {
+  readonly tools: readonly Tool[];
+  readonly leftOut: readonly LeftOut[];
+  /** the compiled schemas, by their text */
+  readonly checks: ReadonlyMap<string, SchemaCheck | string>;
+};
+
+export type Settings = Pick<McpServerConfig, 'approval' | 'timeoutSeconds'>;
+
+/**
+ * In the order of the list. A tool with an invalid schema is left out.
+ * @param known checks of the former list, which are not compiled again
+ */
+export async function agentTools(
+  server: string,
+  listed: readonly ListedTool[],
+  settings: Settings,
+  known: AgentTools['checks'] = new Map(),
+): Promise<AgentTools> {
+  const tools: Tool[] = [];
+  const leftOut: LeftOut[] = [];
+  const checks = new Map<string, SchemaCheck | string>();
+  let usedMs = 0;
+  for (const one of listed) {
+    const text = JSON.stringify(one.inputSchema);
+    const begunAt = performance.now();
+    const check =
+      known.get(text) ??
+      (usedMs > COMPILE_MS_MAX
+        ? 'the schemas of this server take too long to compile'
+        : await compiled(one.inputSchema));
+    usedMs += performance.now() - begunAt;
+    checks.set(text, check);
+    if (typeof check === 'string') leftOut.push({ name: one.serverName, why: check });
+    else tools.push(agentTool(server, one, settings, check));
+    await setImmediate();
+  }
+  return { tools, leftOut, checks };
+}
+
+const compiled = (schema: ListedTool['inputSchema']): Promise<SchemaCheck | string> =>
+  schemaCheck(schema).catch((error: unknown) => `its schema: ${errorData(error).message}`);
+
+function agentTool(
+  server: string,
+  { name, serverName, description, inputSchema, readOnly, idempotent }: ListedTool,
+  { approval, timeoutSeconds }: Settings,
+  check: SchemaCheck,
+): Tool {
+  const timeoutMs = Math.min(timeoutSeconds * 1_000, REMOTE_CALL_MS_MAX);
+  const asks = approval === 'always' || (approval === 'changes' && !readOnly);
+  return {
+    name,
+    groups: ['mcp', `mcp:${server}`],
+    description,
+    parameters: Type.Unsafe(inputSchema) as TSchema,
+    check: (args) => errorsBy(check, args),
+    class: 'keyed',
+    parallel: readOnly,
+    timeoutMs: timeoutMs + ANSWER_MS,
+    ...(asks && {
+      question: (args: unknown) => ({
+        command: name,
+        detail: `${serverName} of the MCP server ${server}: ${JSON.stringify(args)}`,
+        scope: approval === 'always' ? ('each-call' as const) : ('outside' as const),
+      }),
+    }),
+    run: (args, context) =>
+      callRemote(
+        {
+          kind: 'mcp',
+          server,
+          name: serverName,
+          // sound: the schema of the tool is that of an object, and was checked
+          input: args as Record<string, unknown>,
+          class: readOnly ? 'repeatable' : idempotent ? 'keyed' : 'once',
+          timeoutMs,
+        },
+        context,
+      ),
+  };
+}
+
+/** A schema that takes too long to check refuses. */
+const errorsBy = (check: SchemaCheck, value: unknown): readonly CheckError[] => {
+  try {
+    return check(value);
+  } catch (error) {
+    return [{ path: '', message: errorData(error).message }];
+  }
+};

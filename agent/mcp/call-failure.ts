@@ -1,0 +1,69 @@
+/** What an error of the SDK says about a call: a result, not made, or lost. */
+import type { Client } from '@modelcontextprotocol/client';
+import { type ErrorCode, TroupeError } from '../../protocols/errors.ts';
+import type { RemoteCall } from '../../protocols/remote-call.ts';
+import type { CallResult } from './call-result.ts';
+import type { McpServer } from './server.ts';
+
+/** Of connections that were not made. */
+const NOT_SENT: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
+
+/** Status codes of requests that were refused. */
+const REFUSED: Readonly<Record<number, ErrorCode>> = {
+  401: 'UNAUTHORIZED',
+  403: 'FORBIDDEN',
+  429: 'RATE_LIMIT_EXCEEDED',
+};
+
+type Failed = { readonly call: RemoteCall; readonly client: Client; readonly server: McpServer };
+
+/**
+ * The result when the server answered.
+ * @throws TroupeError when the call was not made or may be repeated; Error when the outcome of a
+ *   call of class `once` is not known
+ */
+export async function lostOr(error: unknown, failed: Failed): Promise<CallResult> {
+  const { server, client, call } = failed;
+  const { ProtocolError, SdkError, SdkErrorCode } = await import('@modelcontextprotocol/client');
+  const message = server.messageOf(error);
+  if (error instanceof ProtocolError)
+    return { text: `The MCP server ${server.name} refused the call: ${message}`, isError: true };
+  if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)
+    return { text: `${server.name} returned an invalid result: ${message}`, isError: true };
+  const status = statusOf(error);
+  const text = `the MCP server ${server.name}: ${message}`;
+  if (status === 404) {
+    // Of 2025: the session is gone, and with it nothing was done.
+    await server.lose(client);
+    throw new TroupeError('UNAVAILABLE', text);
+  }
+  const refused = status === undefined ? undefined : REFUSED[status];
+  if (refused) throw new TroupeError(refused, text);
+  if (status !== undefined && status >= 400 && status < 500) return { text, isError: true };
+  if (wasNotSent(error)) {
+    await server.lose(client);
+    throw new TroupeError(error instanceof TroupeError ? error.code : 'UNAVAILABLE', text);
+  }
+  if (!(error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout))
+    await server.lose(client);
+  if (call.class === 'once') throw new Error(text);
+  throw new TroupeError('UNAVAILABLE', text);
+}
+
+const statusOf = (error: unknown): number | undefined => {
+  const { status } = error as { readonly status?: unknown };
+  return typeof status === 'number' ? status : undefined;
+};
+
+/** Whether the request has certainly not reached the server. */
+function wasNotSent(error: unknown): boolean {
+  if (!(error instanceof TroupeError)) return false;
+  const { code } = (error.cause ?? {}) as { readonly code?: unknown };
+  return error.code === 'FORBIDDEN' || NOT_SENT.has(code);
+}

@@ -1,0 +1,181 @@
+/**
+ * Calls tools of MCP servers for the actor `remote-call`, and follows their tasks
+ * (`io.modelcontextprotocol/tasks`).
+ *
+ * An error says what the actor may do: a TroupeError, that the call was not made or was refused;
+ * another one, that the outcome is not known.
+ */
+import type { CallToolResult, Client } from '@modelcontextprotocol/client';
+import { TroupeError } from '../../protocols/errors.ts';
+import { IDEMPOTENCY_KEY } from '../../protocols/mcp.ts';
+import { plainName } from '../../protocols/plain-text.ts';
+import type { RemoteCall, RemoteCaller, RemoteStep } from '../../protocols/remote-call.ts';
+import type { SecretMask } from '../tools/secret-mask.ts';
+import { callResult, type CallResult, foreignResult } from './call-result.ts';
+import { CREATED_TASK, isObject } from './inbound.ts';
+import { lostOr } from './call-failure.ts';
+import type { McpServer } from './server.ts';
+
+/** For a request about a task, milliseconds. */
+const REQUEST_MS = 30_000;
+const POLL_MS_DEFAULT = 1_000;
+const TASK_ID_CHARACTERS_MAX = 4_096;
+const TEXT_CHARACTERS_MAX = 2_000;
+
+export type CallerOptions = {
+  /** the server of a tenant @throws TroupeError NOT_FOUND */
+  readonly serverOf: (tenant: string, name: string) => McpServer;
+  readonly secrets: SecretMask;
+};
+
+export function createMcpCaller({ serverOf, secrets }: CallerOptions): RemoteCaller {
+  const masked = (step: RemoteStep): RemoteStep =>
+    step.kind === 'done'
+      ? { ...step, result: { ...step.result, text: secrets.text(step.result.text) } }
+      : step;
+  return {
+    async start(call, { tenant, idempotencyKey, signal }) {
+      const server = serverOf(tenant, call.server);
+      const step = await server.use(async (client, declined) => {
+        try {
+          const _meta = { [IDEMPOTENCY_KEY]: idempotencyKey };
+          const result = await client.callTool(
+            { name: call.name, arguments: { ...call.input }, _meta },
+            { signal, timeout: call.timeoutMs },
+          );
+          return taskOf(result) ?? done(callResult(result, declined));
+        } catch (error) {
+          if (signal.aborted) throw error;
+          return done(await lostOr(error, { call, client, server }));
+        }
+      });
+      return masked(step);
+    },
+    async follow(call, handle, { tenant, signal }) {
+      const server = serverOf(tenant, call.server);
+      const taskId = taskIdOf(handle);
+      const step = await server.use(async (client) => {
+        try {
+          return await followed(client, taskId, call, signal);
+        } catch (error) {
+          throw await followFailure(error, { call, client, server });
+        }
+      });
+      return masked(step);
+    },
+    async cancel(call, handle, { tenant, signal }) {
+      const taskId = taskIdOf(handle);
+      await serverOf(tenant, call.server).use((client) =>
+        requestOf(client, 'tasks/cancel', taskId, signal),
+      );
+    },
+  };
+}
+
+/** A task that waits for input is cancelled. */
+async function followed(
+  client: Client,
+  taskId: string,
+  call: RemoteCall,
+  signal: AbortSignal,
+): Promise<RemoteStep> {
+  const task = await requestOf(client, 'tasks/get', taskId, signal);
+  const step = stepOf(taskId, task);
+  if (step !== undefined) return step;
+  await requestOf(client, 'tasks/cancel', taskId, signal);
+  return done({ text: inputText(call, task), isError: true });
+}
+
+const requestOf = (
+  client: Client,
+  method: 'tasks/get' | 'tasks/cancel',
+  taskId: string,
+  signal: AbortSignal,
+): Promise<unknown> =>
+  client.request({ method, params: { taskId } }, anything, { signal, timeout: REQUEST_MS });
+
+const done = (result: CallResult): RemoteStep => ({ kind: 'done', result });
+
+/** A schema of the standard that accepts every value: answers about tasks are read here. */
+const anything = {
+  '~standard': { version: 1, vendor: 'troupe', validate: (value: unknown) => ({ value }) },
+} as const;
+
+/** The task that the server created instead of a result. */
+function taskOf({ _meta: meta }: CallToolResult): RemoteStep | undefined {
+  const task = meta?.[CREATED_TASK];
+  if (!isObject(task)) return undefined;
+  const { taskId } = task;
+  if (typeof taskId !== 'string' || taskId.length > TASK_ID_CHARACTERS_MAX)
+    return done({ text: 'The server created a task without a valid id.', isError: true });
+  // A task that has ended already is asked about once, because this answer has no result.
+  return running(taskId, task);
+}
+
+function running(taskId: string, task: Readonly<Record<string, unknown>>): RemoteStep {
+  const { pollIntervalMs, pollInterval, statusMessage } = task;
+  const pollMs = pollIntervalMs ?? pollInterval;
+  return {
+    kind: 'running',
+    handle: { taskId },
+    pollMs: typeof pollMs === 'number' && pollMs > 0 ? pollMs : POLL_MS_DEFAULT,
+    ...(typeof statusMessage === 'string' && { status: plainName(statusMessage, 200) }),
+  };
+}
+
+/** @throws TroupeError NOT_FOUND */
+function taskIdOf(handle: unknown): string {
+  if (isObject(handle) && typeof handle['taskId'] === 'string') return handle['taskId'];
+  throw new TroupeError('NOT_FOUND', 'the task has no id');
+}
+
+/** undefined: it waits for input. */
+function stepOf(taskId: string, task: unknown): RemoteStep | undefined {
+  if (!isObject(task)) return done(foreignResult(task));
+  switch (task['status']) {
+    case 'working':
+      return running(taskId, task);
+    case 'completed':
+      return done(foreignResult(task['result']));
+    case 'input_required':
+      return undefined;
+    case 'cancelled':
+      return done({ text: `The server cancelled the call. ${said(task)}`, isError: true });
+    default:
+      return done({ text: `The call failed. ${said(task)}`, isError: true });
+  }
+}
+
+const said = ({ error, statusMessage }: Readonly<Record<string, unknown>>): string => {
+  const text = isObject(error) ? error['message'] : statusMessage;
+  return typeof text === 'string' ? plainName(text, TEXT_CHARACTERS_MAX) : '';
+};
+
+function inputText({ server, name }: RemoteCall, task: unknown): string {
+  const requests = isObject(task) && isObject(task['inputRequests']) ? task['inputRequests'] : {};
+  const questions = Object.values(requests).map((request) => {
+    const params = isObject(request) && isObject(request['params']) ? request['params'] : {};
+    return typeof params['message'] === 'string' ? params['message'] : JSON.stringify(request);
+  });
+  return (
+    `${name} of ${server} asked for input, which no person gives here, so it was cancelled. It asked: ` +
+    plainName(questions.join('; '), TEXT_CHARACTERS_MAX)
+  );
+}
+
+type Failed = Parameters<typeof lostOr>[1];
+
+/** A server that no longer has the task, or that could not be asked. */
+async function followFailure(error: unknown, failed: Failed): Promise<unknown> {
+  const { ProtocolError } = await import('@modelcontextprotocol/client');
+  if (error instanceof ProtocolError)
+    return new TroupeError(
+      'NOT_FOUND',
+      `the server no longer has the task: ${failed.server.messageOf(error)}`,
+    );
+  const call: RemoteCall = { ...failed.call, class: 'repeatable' };
+  return lostOr(error, { ...failed, call }).then(
+    ({ text }) => new TroupeError('UNAVAILABLE', text),
+    (thrown: unknown) => thrown,
+  );
+}

@@ -1,0 +1,190 @@
+/** `troupe mcp add`, `list`, `tools` and `remove`: MCP servers whose tools agents have. */
+import { createSecretMask } from '../../agent/tools/secret-mask.ts';
+import { knownSecrets } from '../../installation/known-secrets.ts';
+import { mcpServersOf } from '../../installation/mcp-servers.ts';
+import { ConfigFile } from '../../installation/setup/config-file.ts';
+import { table } from '../../operations/text.ts';
+import { DEFAULT_TENANT } from '../../protocols/address.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import type { LeftOut } from '../../protocols/mcp-server.ts';
+import type { Config, McpServerConfig } from '../../runtime/config/index.ts';
+import { exitCodes } from '../exit.ts';
+import { type CommonOptions, loadFrom } from '../options.ts';
+import { formerFile, printJson } from '../output.ts';
+
+/** As parsed by commander. */
+export type AddOptions = CommonOptions & {
+  readonly env?: readonly string[];
+  readonly header?: readonly string[];
+  readonly headerEnv?: readonly string[];
+  readonly cwd?: string;
+  readonly sandbox: boolean;
+  readonly allowPrivate?: boolean;
+  readonly approval?: string;
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
+};
+
+/** What a server answered, or why it did not. */
+type Looked = {
+  readonly name: string;
+  readonly enabled: boolean;
+  /** names of the tools that agents have */
+  readonly tools: readonly string[];
+  readonly leftOut: readonly LeftOut[];
+  /** of the protocol */
+  readonly revision?: string;
+  readonly problem?: string;
+};
+
+/** @throws TroupeError INVALID_ARGUMENT, CONFLICT when the name is taken */
+export async function add(
+  name: string,
+  target: readonly string[],
+  options: AddOptions,
+): Promise<number> {
+  const { config, file } = await loadFrom(common(options));
+  const entry = entryOf(target, options);
+  const to = new ConfigFile({ file, home: config.home });
+  const { backup } = await to.merge({ mcp: { servers: { [name]: entry } } }, () => {
+    if (Object.hasOwn(config.mcp.servers, name))
+      throw new TroupeError('CONFLICT', `there is a server ${name}: troupe mcp remove ${name}`);
+  });
+  if (options.json) printJson({ name, file: to.path, backup });
+  else
+    process.stdout.write(
+      `${name} is added. This applies at the next start.\n` +
+        `Next: troupe mcp tools ${name} connects to it and prints its tools.${formerFile(backup)}\n`,
+    );
+  return exitCodes.ok;
+}
+
+/** @throws TroupeError NOT_FOUND */
+export async function remove(name: string, options: CommonOptions): Promise<number> {
+  const { config, file } = await loadFrom(options);
+  known(config, name);
+  const to = new ConfigFile({ file, home: config.home });
+  const { backup } = await to.merge({ mcp: { servers: { [name]: null } } });
+  if (options.json) printJson({ name, file: to.path, backup });
+  else
+    process.stdout.write(
+      `${name} is removed. This applies at the next start.${formerFile(backup)}\n`,
+    );
+  return exitCodes.ok;
+}
+
+/** Connects to each enabled server. Exit code 1 when one cannot be reached. */
+export async function list(options: CommonOptions): Promise<number> {
+  const { config } = await loadFrom(options);
+  const rows = await lookAt(config, Object.keys(config.mcp.servers));
+  if (options.json) printJson({ servers: rows });
+  else if (rows.length === 0)
+    process.stdout.write('no MCP servers; troupe mcp add NAME -- COMMAND, or NAME URL\n');
+  else {
+    const cells = rows.map((row) => [row.name, placeOf(config.mcp.servers[row.name]!), said(row)]);
+    process.stdout.write(table(['server', 'place', 'result'], cells));
+  }
+  return rows.some(({ problem }) => problem !== undefined) ? exitCodes.failure : exitCodes.ok;
+}
+
+/** Connects to one server. @throws TroupeError NOT_FOUND, UNAVAILABLE */
+export async function tools(name: string, options: CommonOptions): Promise<number> {
+  const { config } = await loadFrom(options);
+  known(config, name);
+  const [row] = await lookAt(config, [name]);
+  const { problem, leftOut = [], tools: names = [] } = row ?? {};
+  if (problem !== undefined) throw new TroupeError('UNAVAILABLE', problem);
+  if (options.json) printJson(row);
+  else {
+    const missing = leftOut.map((one) => `left out: ${one.name}: ${one.why}`);
+    process.stdout.write([...names, ...missing, ''].join('\n'));
+  }
+  return exitCodes.ok;
+}
+
+/** The servers after an attempt to read their lists; those that are not enabled are not reached. */
+export async function lookAt(config: Config, names: readonly string[]): Promise<readonly Looked[]> {
+  const secrets = createSecretMask(knownSecrets(config, process.env));
+  const servers = mcpServersOf(config, { tenant: DEFAULT_TENANT, secrets });
+  try {
+    return await Promise.all(
+      names.map(async (name): Promise<Looked> => {
+        const nothing = { name, enabled: true, tools: [], leftOut: [] };
+        if (!config.mcp.servers[name]?.enabled) return { ...nothing, enabled: false };
+        try {
+          const { tools: listed, leftOut } = await servers.list(name);
+          const { revision } = servers.states()[name] ?? {};
+          const found = { ...nothing, tools: listed.map((tool) => tool.name), leftOut };
+          return { ...found, ...(revision !== undefined && { revision }) };
+        } catch (error) {
+          return { ...nothing, problem: errorData(error).message };
+        }
+      }),
+    );
+  } finally {
+    await servers.close();
+  }
+}
+
+const said = ({ enabled, problem, tools: names, leftOut, revision }: Looked): string => {
+  if (!enabled) return 'not enabled';
+  if (problem !== undefined) return problem;
+  const left = leftOut.length > 0 ? `, ${leftOut.length} left out` : '';
+  return `${names.length} tools${left} (${revision})`;
+};
+
+const placeOf = ({ url, command, sandbox }: McpServerConfig): string =>
+  url ?? `${command}${sandbox ? ' (sandbox)' : ''}`;
+
+/** @throws TroupeError NOT_FOUND */
+function known({ mcp }: Config, name: string): void {
+  if (Object.hasOwn(mcp.servers, name)) return;
+  const names = Object.keys(mcp.servers).join(', ') || 'none';
+  throw new TroupeError('NOT_FOUND', `no MCP server ${name} is configured; configured: ${names}`);
+}
+
+const common = ({ config, data, port, token, json }: AddOptions): CommonOptions => ({
+  ...(config !== undefined && { config }),
+  ...(data !== undefined && { data }),
+  ...(port !== undefined && { port }),
+  ...(token !== undefined && { token }),
+  ...(json !== undefined && { json }),
+});
+
+/** The entry of the configuration, with what differs from the defaults. */
+function entryOf(target: readonly string[], options: AddOptions): Record<string, unknown> {
+  const { env = [], header = [], headerEnv = [], cwd, sandbox, allowPrivate } = options;
+  const { approval, allow, deny } = options;
+  const [first = '', ...args] = target;
+  const isUrl = /^https?:\/\//.test(first) && args.length === 0;
+  const headers = { ...pairs(header), ...references(headerEnv) };
+  return {
+    ...(isUrl ? { url: first } : { command: first, ...(args.length > 0 && { args }) }),
+    ...(env.length > 0 && { env: pairs(env) }),
+    ...(Object.keys(headers).length > 0 && { headers }),
+    ...(cwd !== undefined && { cwd }),
+    ...(!sandbox && { sandbox }),
+    ...(allowPrivate && { allowPrivate }),
+    ...(approval !== undefined && { approval }),
+    ...((allow ?? deny) && { tools: { ...(allow && { allow }), ...(deny && { deny }) } }),
+  };
+}
+
+/** `NAME=VALUE`, or `NAME` for a reference to an environment variable of this name. */
+const pairs = (given: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(
+    given.map((pair) => {
+      const at = pair.indexOf('=');
+      return at < 0 ? [pair, { env: pair }] : [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
+
+/** `NAME=VARIABLE` */
+const references = (given: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(
+    given.map((pair) => {
+      const at = pair.indexOf('=');
+      if (at > 0) return [pair.slice(0, at), { env: pair.slice(at + 1) }];
+      throw new TroupeError('INVALID_ARGUMENT', `${pair} is not NAME=VARIABLE`);
+    }),
+  );
