@@ -77,6 +77,7 @@ function sendTool(agents: RemoteAgents): Tool {
     parallel: true,
     timeoutMs: longest + ANSWER_MS,
     question: ({ agent, ...said }) => ({
+      scope: 'outside',
       command: `a2a_send ${agent}`,
       detail: `to the A2A agent ${agent} at ${agents.configOf(agent).url}: ${JSON.stringify(said)}`,
     }),
