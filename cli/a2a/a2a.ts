@@ -141,7 +141,13 @@ export async function remove(name: string, options: CommonOptions): Promise<numb
 }
 
 /** What a new entry has without options. */
-const UNSET = { headers: {}, keyOrigins: [], origins: [], timeoutSeconds: 600 } as const;
+const UNSET = {
+  headers: {},
+  keyOrigins: [],
+  origins: [],
+  approval: 'ask',
+  timeoutSeconds: 600,
+} as const;
 
 const entryOf = (agents: Agents, name: string): RemoteAgentConfig =>
   directoryOf(agents).configOf(name);

@@ -41,12 +41,12 @@ test('a task of an agent outside is followed across kills', { timeout: 180_000 }
   const weather = await startA2aAgent({ intercept: silent });
   const { url } = weather;
   const agents = {
-    weather: { url, allowPrivate: true },
-    careful: { url, allowPrivate: true, deduplicates: true },
+    weather: { url, allowPrivate: true, approval: 'never' },
+    careful: { url, allowPrivate: true, approval: 'never', deduplicates: true },
   };
   const config = {
     agents: { defaults: { sandbox: { mode: 'none' } } },
-    tools: { exec: { ask: 'off' }, a2a: { agents } },
+    tools: { a2a: { agents } },
   };
   write(program.data, 'troupe.json5', JSON.stringify(config));
   await program.start();

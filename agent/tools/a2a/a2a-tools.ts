@@ -76,11 +76,15 @@ function sendTool(agents: RemoteAgents): Tool {
     class: 'keyed',
     parallel: true,
     timeoutMs: longest + ANSWER_MS,
-    question: ({ agent, ...said }) => ({
-      scope: 'outside',
-      command: `a2a_send ${agent}`,
-      detail: `to the A2A agent ${agent} at ${agents.configOf(agent).url}: ${JSON.stringify(said)}`,
-    }),
+    question({ agent, ...said }) {
+      const { approval, url } = agents.configOf(agent);
+      if (approval === 'never') return undefined;
+      return {
+        scope: approval === 'always' ? 'each-call' : 'outside',
+        command: `a2a_send ${agent}`,
+        detail: `to the A2A agent ${agent} at ${url}: ${JSON.stringify(said)}`,
+      };
+    },
     async run({ agent, timeoutSeconds, ...input }, context) {
       const fault = faultIn(input, context);
       if (fault !== undefined) return { text: fault, isError: true };

@@ -3,7 +3,7 @@
  * 1.0). The section `a2a` is about the envelopes of troupe itself.
  */
 import { Type } from '@sinclair/typebox';
-import { secret, section } from './fields.ts';
+import { oneOf, secret, section } from './fields.ts';
 
 const origins = (description: string) =>
   Type.Array(
@@ -66,6 +66,11 @@ const remoteAgent = section('one agent', {
         'whether it does the work of a repeated `messageId` once. Default: what its card declares',
     }),
   ),
+  approval: oneOf(['ask', 'always', 'never'], {
+    default: 'ask',
+    description:
+      'whether an operator must approve a message, in sandboxed sessions, too: `ask`: unless a pattern of commands allows it (`a2a_send NAME`); `always`: each one; `never`',
+  }),
   timeoutSeconds: Type.Integer({
     minimum: 1,
     // REMOTE_CALL_MS_MAX

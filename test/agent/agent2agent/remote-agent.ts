@@ -17,6 +17,7 @@ export const remoteAgent = (
   origins: [],
   requireSignature: false,
   allowPrivate: true,
+  approval: 'ask',
   timeoutSeconds: 60,
   ...more,
 });

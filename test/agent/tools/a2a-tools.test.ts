@@ -7,6 +7,7 @@ import { createToolRegistry } from '../../../agent/tools/registry.ts';
 import { createSecretMask } from '../../../agent/tools/secret-mask.ts';
 import { remoteAgentCaller } from '../../../installation/remote-agents.ts';
 import { type RemoteCallRow, REMOTE_CALLS_INDEX } from '../../../protocols/remote-call.ts';
+import type { RemoteAgentConfig } from '../../../runtime/config/index.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { openWorld } from '../../runtime/system/world.ts';
 import { type A2aAgentOptions, startA2aAgent } from '../../servers/a2a-agent.ts';
@@ -112,9 +113,19 @@ describe('a2a_send', () => {
     expect(send!.description).toContain('## weather\nWeather\n- x [2J : yyy');
     expect(send!.description.length).toBeLessThan(9_000);
     expect(send!.question!({ agent: 'weather', message: 'hello' })).toEqual({
+      scope: 'outside',
       command: 'a2a_send weather',
       detail: 'to the A2A agent weather at https://w.example: {"message":"hello"}',
     });
+  });
+
+  it('asks for each message, or for none, as configured', () => {
+    const questionOf = (approval: RemoteAgentConfig['approval']) => {
+      const [send] = createA2aTools(cell().process(remoteAgent('https://w.example', { approval })));
+      return send!.question!({ agent: 'weather', message: 'hello' });
+    };
+    expect(questionOf('always')).toMatchObject({ scope: 'each-call' });
+    expect(questionOf('never')).toBeUndefined();
   });
 });
 
