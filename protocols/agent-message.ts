@@ -56,7 +56,8 @@ export type AgentAnswer = Static<typeof AgentAnswerSchema>;
 
 /**
  * The session of a conversation, `agent:{agentId}:api:{sender}:dm:{conversation}`: principals with
- * conversations of the same name have different sessions. Long names are replaced by their digests.
+ * conversations of the same name have different sessions. With long names it is
+ * `agent:{agentId}:api:dm:{digest of both}`, a form that no names have.
  */
 export function conversationKeyOf(agentId: string, sender: string, conversation: string): string {
   const parts = { type: 'dm', agentId, channel: API_CHANNEL } as const;
@@ -66,8 +67,6 @@ export function conversationKeyOf(agentId: string, sender: string, conversation:
   return formatSessionKey(
     isShort
       ? { ...parts, accountId: sender, peerId: conversation }
-      : { ...parts, accountId: digestOf(sender), peerId: digestOf(conversation) },
+      : { ...parts, peerId: hash('sha256', JSON.stringify([sender, conversation]), 'hex') },
   );
 }
-
-const digestOf = (name: string): string => hash('sha256', name, 'hex');

@@ -45,13 +45,18 @@ export const pushKey = (taskId: string, configId: string): string =>
 
 export const pushAddress = (tenant: string, key: string): Address => address(tenant, 'push', key);
 
-/** To a configuration: creates or replaces it. Reply: null. */
+/** To a configuration: creates or replaces it. Reply: null; CONFLICT when it is another's. */
 export type PushConfigure = {
   readonly type: 'push.configure';
   readonly config: PushConfig;
   /** token and credentials, sealed to the installation's key */
   readonly secret?: SealedPayload;
 };
+/**
+ * To a disabled configuration, by the redrive of its dead letter: posts the state of the task.
+ * Reply: null, also when it is not disabled or was removed: then nothing changes.
+ */
+export type PushRetry = { readonly type: 'push.retry' };
 /** To a configuration: removes it. Reply: null, also when there is none. */
 export type PushRemove = { readonly type: 'push.remove' };
 

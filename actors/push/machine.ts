@@ -22,6 +22,8 @@ export const pushMachine = setup({
   actions: {
     ...hostActions,
     configure: assign(progress.configure),
+    retry: assign(progress.retry),
+    dropQueue: assign(progress.dropQueue),
     enqueue: assign(progress.enqueue),
     noteDelivered: assign(progress.noteDelivered),
     noteFailure: assign(progress.noteFailure),
@@ -30,6 +32,7 @@ export const pushMachine = setup({
     hasNotices: progress.hasNotices,
     isOver: progress.isOver,
     isHopeless: progress.isHopeless,
+    isForeign: progress.isForeign,
   },
   delays: { pause: ({ context }) => context.pauseMs, retention: TASK_RETENTION_MS },
 }).createMachine({
@@ -50,6 +53,7 @@ export const pushMachine = setup({
           target: 'removed',
           actions: { type: 'reply', params: progress.answered },
         },
+        'push.retry': { target: 'removed', actions: { type: 'reply', params: progress.answered } },
         'task.changed': { target: 'removed' },
       },
     },
@@ -59,14 +63,18 @@ export const pushMachine = setup({
       initial: 'watching',
       on: {
         'task.changed': { actions: 'enqueue' },
-        'push.configure': {
-          target: '.watching',
-          actions: ['configure', { type: 'reply', params: progress.answered }],
-        },
-        'push.remove': {
-          target: 'removed',
-          actions: { type: 'reply', params: progress.answered },
-        },
+        'push.configure': [
+          { guard: 'isForeign', actions: { type: 'reply', params: progress.refused } },
+          {
+            target: '.watching',
+            actions: ['configure', { type: 'reply', params: progress.answered }],
+          },
+        ],
+        'push.remove': [
+          { guard: 'isForeign', actions: { type: 'reply', params: progress.refused } },
+          { target: 'removed', actions: { type: 'reply', params: progress.answered } },
+        ],
+        'push.retry': { actions: { type: 'reply', params: progress.answered } },
       },
       states: {
         watching: {
@@ -126,13 +134,20 @@ export const pushMachine = setup({
         { type: 'deadLetter', params: progress.dead },
       ],
       on: {
-        'push.configure': {
+        'push.configure': [
+          { guard: 'isForeign', actions: { type: 'reply', params: progress.refused } },
+          {
+            target: 'active',
+            actions: ['configure', 'dropQueue', { type: 'reply', params: progress.answered }],
+          },
+        ],
+        'push.remove': [
+          { guard: 'isForeign', actions: { type: 'reply', params: progress.refused } },
+          { target: 'removed', actions: { type: 'reply', params: progress.answered } },
+        ],
+        'push.retry': {
           target: 'active',
-          actions: ['configure', { type: 'reply', params: progress.answered }],
-        },
-        'push.remove': {
-          target: 'removed',
-          actions: { type: 'reply', params: progress.answered },
+          actions: ['retry', 'dropQueue', { type: 'reply', params: progress.answered }],
         },
       },
       after: { retention: { target: 'removed' } },
@@ -141,14 +156,18 @@ export const pushMachine = setup({
       description: 'The end of the task was delivered.',
       entry: { type: 'project', params: progress.finishedRow },
       on: {
-        'push.configure': {
-          target: 'active',
-          actions: ['configure', { type: 'reply', params: progress.answered }],
-        },
-        'push.remove': {
-          target: 'removed',
-          actions: { type: 'reply', params: progress.answered },
-        },
+        'push.configure': [
+          { guard: 'isForeign', actions: { type: 'reply', params: progress.refused } },
+          {
+            target: 'active',
+            actions: ['configure', { type: 'reply', params: progress.answered }],
+          },
+        ],
+        'push.remove': [
+          { guard: 'isForeign', actions: { type: 'reply', params: progress.refused } },
+          { target: 'removed', actions: { type: 'reply', params: progress.answered } },
+        ],
+        'push.retry': { actions: { type: 'reply', params: progress.answered } },
       },
       after: { retention: { target: 'removed' } },
     },

@@ -1,6 +1,11 @@
 /** Progress: the changes of a configuration, its row, and its requests to others. Pure. */
 import { type ErrorData, isFinalCode } from '../../protocols/errors.ts';
-import { PUSH_INDEX, type PushDelivery, type PushRow } from '../../protocols/push.ts';
+import {
+  PUSH_INDEX,
+  type PushDelivery,
+  type PushRetry,
+  type PushRow,
+} from '../../protocols/push.ts';
 import type {
   ActorInput,
   DeadLetterAsk,
@@ -47,7 +52,25 @@ const configOf = ({ config, key }: PushContext): NonNullable<typeof config> => {
 export const configure = on('push.configure', ({ context, event }): Change => {
   const { config, secret = null, meta } = event;
   const createdAt = context.config ? context.createdAt : meta.now;
-  return { config, secret, createdAt, isOver: false, failures: 0, failingSince: 0, error: null };
+  return { config, secret, createdAt, ...ENABLED };
+});
+
+/** An operator has redriven the dead letter of a disabled configuration. */
+export const retry = (): Change => ENABLED;
+/** The state of the task is posted when it is watched again. */
+export const dropQueue = (): Change => ({ queue: [] });
+
+const ENABLED = { isOver: false, failures: 0, failingSince: 0, error: null } as const;
+
+/** Only its owner replaces or removes a configuration. */
+export const isForeign = on(
+  ['push.configure', 'push.remove'],
+  ({ context: { config }, event: { meta } }): boolean =>
+    config !== null && meta.principal?.sub !== config.principal,
+);
+export const refused = ({ event }: Args): Reply => ({
+  to: event.meta.reply,
+  error: { code: 'CONFLICT', message: 'the id of the push configuration is used already' },
 });
 
 export const enqueue = on('task.changed', ({ context, event }): Change => {
@@ -105,10 +128,10 @@ export const watch = ({ context }: State): Tell => {
 };
 
 export const delivery = ({ context }: State): PushDelivery => {
-  const { tenant, key, secret, queue } = context;
+  const { tenant, key, secret, queue, createdAt } = context;
   const { n, view } = queue[0]!;
   const config = configOf(context);
-  return { tenant, id: `${key}.${n}`, config, ...(secret ? { secret } : {}), view };
+  return { tenant, id: `${key}.${createdAt}.${n}`, config, ...(secret ? { secret } : {}), view };
 };
 
 export const answered = ({ event }: Args): Reply => ({ to: event.meta.reply, result: null });
@@ -139,13 +162,7 @@ export const noRow = ({ context }: State): Project => ({
 
 /** A redrive watches the task again, whose state is posted then. */
 export const dead = ({ context }: State): DeadLetterAsk => {
-  const { config, error, secret, tenant, key } = context;
-  const event = { type: 'push.configure', config, ...(secret ? { secret } : {}) };
-  return {
-    domain: 'push',
-    reason: 'DISABLED',
-    error: error!,
-    to: pushAddress(tenant, key),
-    event,
-  };
+  const { error, tenant, key } = context;
+  const event: PushRetry = { type: 'push.retry' };
+  return { domain: 'push', reason: 'DISABLED', error: error!, to: pushAddress(tenant, key), event };
 };

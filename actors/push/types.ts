@@ -1,6 +1,6 @@
 /** What a configuration of push notifications keeps between turns. */
 import type { ErrorData } from '../../protocols/errors.ts';
-import type { PushConfig, PushConfigure, PushRemove } from '../../protocols/push.ts';
+import type { PushConfig, PushConfigure, PushRemove, PushRetry } from '../../protocols/push.ts';
 import type { SealedPayload } from '../../protocols/security/sealed.ts';
 import type { Delivered } from '../../protocols/statechart.ts';
 import type { TaskChanged, TaskView } from '../../protocols/task.ts';
@@ -34,7 +34,11 @@ export type PushContext = {
   readonly pauseMs: number;
 };
 
-export type PushEvent = Delivered<PushConfigure> | Delivered<PushRemove> | Delivered<TaskChanged>;
+export type PushEvent =
+  | Delivered<PushConfigure>
+  | Delivered<PushRetry>
+  | Delivered<PushRemove>
+  | Delivered<TaskChanged>;
 
 export type Args = ActionArgs<PushContext, PushEvent>;
 export const { on } = handlersOf<PushContext, PushEvent>();

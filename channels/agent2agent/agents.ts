@@ -12,6 +12,9 @@ import { mayRequest } from '../edge/checks.ts';
 export const CHAT_ACTION = 'agents.send_message';
 const CHAT_VERSION = '1.0.0';
 
+/** What ids of agents and tenants are; others are longer than a key of an index may be. */
+const NAME = /^[a-z0-9][a-z0-9_.-]{0,62}$/;
+
 export type ServedAgent = {
   readonly id: string;
   readonly version: string;
@@ -52,6 +55,7 @@ export class ServedAgents {
   /** Whether the tenant exists, which a request without a token must not bring about. */
   hasTenant(tenant: string): boolean {
     const { home, index } = this.#o;
+    if (!NAME.test(tenant)) return false;
     return tenant === home || index.list(AGENTS_INDEX, tenant, { limit: 1 }).length > 0;
   }
 
@@ -61,6 +65,7 @@ export class ServedAgents {
   }
 
   find(tenant: string, id: string, roles: Roles): ServedAgent | undefined {
+    if (!NAME.test(id)) return undefined;
     const registered = this.#registered(tenant, id);
     const chat = this.#chatOf(tenant, id);
     const names = new Set(registered?.actions.map(keyOf));

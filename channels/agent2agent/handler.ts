@@ -249,7 +249,10 @@ export class AgentTasks {
         }),
       });
     } catch (error) {
-      if (errorData(error).code !== 'CONFLICT') throw error;
+      const { code, details } = errorData(error);
+      if (code !== 'CONFLICT') throw error;
+      // A repeat: a text is read as what the task waited for when it first came.
+      if (details?.['idempotency_key'] === message.messageId) return this.#task('', message.taskId);
       throw new UnsupportedOperationError(
         isFinal(view.state)
           ? 'the task has ended: send a message without taskId in the same context'
@@ -261,7 +264,9 @@ export class AgentTasks {
   /** @throws TaskNotFoundError, also for a task that the caller may not read */
   async #task(tenant: string, id: string): Promise<TaskView> {
     this.#assertTenant(tenant);
-    if (id === '') throw new TroupeError('INVALID_ARGUMENT', 'the id of the task is required');
+    // The SDK does not check requests of 0.3.
+    if (typeof id !== 'string' || id === '')
+      throw new TroupeError('INVALID_ARGUMENT', 'the id of the task is required');
     try {
       return await this.#o.edge.task(id, this.#o.caller.credentials);
     } catch (error) {

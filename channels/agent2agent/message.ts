@@ -25,8 +25,10 @@ export function checkedMessage(message: Message | undefined): Message {
   if (!message) throw invalid('the request has no message');
   const { messageId, contextId, taskId, parts, role } = message;
   if (messageId === '') throw invalid('message.messageId is required');
+  // The SDK does not check messages of 0.3.
   for (const [name, id] of Object.entries({ messageId, contextId, taskId }))
-    if (id.length > ID_CHARACTERS_MAX)
+    if (typeof id !== 'string') throw invalid(`message.${name} must be a text`);
+    else if (id.length > ID_CHARACTERS_MAX)
       throw invalid(`message.${name} must have at most ${ID_CHARACTERS_MAX} characters`);
   if (role !== Role.ROLE_USER) throw invalid('message.role must be ROLE_USER');
   if (parts.length === 0) throw invalid('message.parts must have at least one part');

@@ -154,7 +154,7 @@ const shown = ({ task_id, config_id, url, scheme }: PushConfig): TaskPushNotific
 
 /** @throws TroupeError INVALID_ARGUMENT */
 export function assertConfig({ id, url, token, authentication }: TaskPushNotificationConfig): void {
-  if (id.length > ID_CHARACTERS_MAX)
+  if (typeof id !== 'string' || id.length > ID_CHARACTERS_MAX)
     throw invalid(`its id must have at most ${ID_CHARACTERS_MAX} characters`);
   const parsed = URL.canParse(url) && url.length <= URL_CHARACTERS_MAX ? new URL(url) : undefined;
   if (!parsed || !/^https?:$/.test(parsed.protocol))

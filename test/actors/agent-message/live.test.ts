@@ -78,6 +78,7 @@ test('long and strange names have sessions of their own', async () => {
   const first = await send({ message: 'a', conversation: long }, { sub: 's'.repeat(256) });
   const second = await send({ message: 'a', conversation: long }, { sub: 's'.repeat(255) });
   expect(first.session_key).not.toBe(second.session_key);
+  expect(first.session_key).toMatch(/^agent:main:api:dm:[0-9a-f]{64}$/);
   const slash = [
     await send({ message: 'a', conversation: 'b/c' }, { sub: 'a' }),
     await send({ message: 'a', conversation: 'c' }, { sub: 'a/b' }),

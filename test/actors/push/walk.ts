@@ -22,6 +22,7 @@ class Seen {
   row: PushRow | null = null;
   delivered = 0;
   dead = 0;
+  owner: string | undefined;
 
   copy(): Seen {
     return Object.assign(new Seen(), this);
@@ -31,6 +32,10 @@ class Seen {
     const { live, requests } = step;
     const { queue, config } = contextOf(live);
     if (name === 'delivered') this.delivered++;
+    const owner = config?.principal;
+    if (this.owner && owner && live.snapshot.status !== 'done')
+      demand(owner, 'replaced by another').toBe(this.owner);
+    this.owner = owner;
     for (const { value } of requestsOf<Project>(requests, 'project'))
       this.row = value as PushRow | null;
     this.dead += requestsOf<DeadLetterAsk>(requests, 'deadLetter').length;
@@ -55,9 +60,19 @@ const config = { task_id: '1', config_id: 'c', url: 'https://r.example/', princi
 const secret = { schema_version: '1.0', jwe: 'sealed' };
 const errorOf = (code: ErrorData['code']): ErrorData => ({ code, message: 'not accepted' });
 
+const ann = { sub: 'ann', roles: [] };
+const bob = { sub: 'bob', roles: [] };
+
 const MOVES: readonly Move[] = [
-  { name: 'configure', event: { type: 'push.configure', config, secret } },
-  { name: 'remove', event: { type: 'push.remove' } },
+  { name: 'configure', event: { type: 'push.configure', config, secret }, principal: ann },
+  {
+    name: 'configure, by another',
+    event: { type: 'push.configure', config: { ...config, principal: 'bob' } },
+    principal: bob,
+  },
+  { name: 'remove', event: { type: 'push.remove' }, principal: ann },
+  { name: 'remove, by another', event: { type: 'push.remove' }, principal: bob },
+  { name: 'redrive', event: { type: 'push.retry' } },
   { name: 'waits', event: changed('RUNNING'), from: task, tell: true },
   { name: 'ends', event: changed('SUCCEEDED'), from: task, tell: true },
   { name: 'away', job: 'post', error: errorOf('UNAVAILABLE') },

@@ -6,7 +6,8 @@ import type { Client } from '@a2a-js/sdk/client';
 import type { TaskPushNotificationConfig } from '@a2a-js/sdk';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { PUSH_INDEX, type PushRow } from '../../../protocols/push.ts';
+import { PUSH_INDEX, pushAddress, pushKey, type PushRow } from '../../../protocols/push.ts';
+import type { Message } from '../../../protocols/statechart.ts';
 import { called, sent, serveAgent2Agent, taskIn, type TestGateway } from './gateway.ts';
 
 type Got = { readonly headers: IncomingHttpHeaders; readonly body: string };
@@ -142,6 +143,35 @@ it('a receiver that was down gets what it missed', async () => {
   await new Promise<void>((resolve) => void server.listen(Number(port), '127.0.0.1', resolve));
   await vi.waitFor(() => expect(statesOf(got)).toEqual(['TASK_STATE_COMPLETED']), 20_000);
 }, 30_000);
+
+it('a redrive enables a disabled configuration only; another principal replaces none', async () => {
+  const gateway = await serveAgent2Agent();
+  const client = await gateway.client();
+  const { got, url } = await openReceiver((all) => (all.length === 1 ? 410 : 200));
+  const { id: taskId } = taskIn(await client.sendMessage(called('echo_text', { text: 'a' })));
+  const config = configOf({ taskId, url, id: 'mine' });
+  const actor = pushAddress('acme', pushKey(taskId, 'mine'));
+  const ask = (event: Message, sub: string) =>
+    gateway.system.ask(actor, event, { principal: { sub, roles: [] }, timeoutMs: 10_000 });
+  await client.createTaskPushNotificationConfig(config);
+  await vi.waitFor(() => expect(rows(gateway)).toMatchObject([{ state: 'disabled' }]));
+  const stolen = { task_id: taskId, config_id: 'mine', url: 'https://x.example', principal: 'bob' };
+  expect(await ask({ type: 'push.configure', config: stolen }, 'bob')).toMatchObject({
+    kind: 'refused',
+    error: { code: 'CONFLICT' },
+  });
+  expect(await ask({ type: 'push.remove' }, 'bob')).toMatchObject({ kind: 'refused' });
+  await ask({ type: 'push.retry' }, 'an operator');
+  await vi.waitFor(() => expect(rows(gateway)).toMatchObject([{ state: 'finished' }]));
+  expect(statesOf(got)).toEqual(['TASK_STATE_COMPLETED', 'TASK_STATE_COMPLETED']);
+  await client.deleteTaskPushNotificationConfig({ tenant: '', taskId, id: 'mine' });
+  await ask({ type: 'push.retry' }, 'an operator');
+  expect(rows(gateway)).toEqual([]);
+  await client.createTaskPushNotificationConfig(config);
+  await vi.waitFor(() => expect(got).toHaveLength(3));
+  const ids = got.map(({ headers }) => headers['idempotency-key']);
+  expect(new Set(ids).size).toBe(3);
+});
 
 it('no redirect is followed, and no private address is reached: it is disabled', async () => {
   const gateway = await serveAgent2Agent();

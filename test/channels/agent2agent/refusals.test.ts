@@ -106,6 +106,47 @@ test('an unknown agent, a wrong content type, a large and a deep body are refuse
   expect(await rpc('tester', deep)).toMatchObject({ body: { error: { code: -32_602 } } });
 });
 
+test('names that are longer than any name are unknown, with and without a token', async () => {
+  const { url, rpc, faults } = await serveAgent2Agent();
+  for (const length of [300, 1_960, 9_000]) {
+    const long = 'x'.repeat(length);
+    const card = await fetch(`${url}/a2a/${long}/.well-known/agent-card.json`);
+    expect(card.status).toBe(404);
+    const tenant = await fetch(`${url}/tenants/${long}/a2a/tester/.well-known/agent-card.json`);
+    expect(tenant.status).toBe(401);
+    const { body } = await rpc(long, request('GetTask', { id: 'a' }));
+    expect(body.error.data).toMatchObject([{ reason: 'NOT_FOUND' }]);
+  }
+  expect(faults).toEqual([]);
+});
+
+test.each([undefined, null, 5, {}, ['a']])('of 0.3: an id that is %j is refused', async (id) => {
+  const { rpc, faults } = await serveAgent2Agent({ legacy: true });
+  const headers = { 'a2a-version': '0.3' };
+  const bad = {
+    kind: 'message',
+    messageId: 'm',
+    role: 'user',
+    parts: [{ kind: 'text', text: 'a' }],
+  };
+  const pushNotificationConfig = { url: 'https://receiver.example/', id };
+  for (const [method, params] of [
+    ['tasks/get', { id }],
+    ['tasks/cancel', { id }],
+    ['tasks/resubscribe', { id }],
+    ['tasks/pushNotificationConfig/list', { id }],
+    ['tasks/pushNotificationConfig/delete', { id, pushNotificationConfigId: id }],
+    ['message/send', { message: { ...bad, taskId: id ?? 5 } }],
+    ['message/send', { message: { ...bad, contextId: id ?? 5 } }],
+    ['message/send', { message: { ...bad, messageId: id } }],
+    ['message/send', { message: bad, configuration: { pushNotificationConfig } }],
+  ] as const) {
+    const answer = await rpc('tester', request(method, params), { headers });
+    expect({ method, params, status: answer.status < 500 }).toMatchObject({ status: true });
+  }
+  expect(faults).toEqual([]);
+});
+
 test('a page of another host has no access', async () => {
   const { rpc } = await serveAgent2Agent();
   const headers = { origin: 'http://evil.example' };
