@@ -33,6 +33,7 @@ export const remoteCallMachine = setup({
     ...hostActions,
     begin: assign(progress.begin),
     wait: assign(progress.wait),
+    noteMade: assign(progress.noteMade),
     noteTask: assign(progress.noteTask),
     noteFailure: assign(progress.noteFailure),
     noteResult: assign(progress.noteResult),
@@ -126,6 +127,7 @@ export const remoteCallMachine = setup({
         },
         startingOnce: {
           description: 'Calls. After a lost worker the outcome is unknown, and it ends.',
+          entry: 'noteMade',
           invoke: {
             id: 'startOnce',
             src: 'startOnce',

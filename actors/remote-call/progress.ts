@@ -25,6 +25,7 @@ export const initialContext = ({ key, tenant, now }: ActorInput): CallContext =>
   startedAt: now,
   call: null,
   task: null,
+  mayBeMade: false,
   ending: null,
   endedAt: null,
   waiters: [],
@@ -50,6 +51,7 @@ export const begin = on(
     waiters: withWaiter(context.waiters, event.meta.reply),
   }),
 );
+export const noteMade = (): Change => ({ mayBeMade: true });
 export const wait = ({ context, event }: Args): Change => ({
   waiters: withWaiter(context.waiters, event.meta.reply),
 });
@@ -72,6 +74,7 @@ export const noteTask = (_: State, { step }: Step): Change => {
 export function noteFailure({ context, event }: Args): Change {
   const [failures, error] = [context.failures + 1, errorOf(event)];
   return {
+    mayBeMade: false,
     failures,
     problem: error,
     pauseMs: pauseMsOf(PAUSE_MS, failures, { seed: event.meta.id, error }),
@@ -84,10 +87,14 @@ const ends = ({ event }: Args, ending: Ending): Change => ({ ending, endedAt: ev
 
 export const noteResult = (args: Args, { step }: Step): Change => {
   if (step.kind === 'done') return ends(args, { state: 'done', result: step.result });
-  const why = step.kind === 'lost' ? step.why : 'it continues outside';
-  return ends(args, { state: 'unknown', result: { text: unknownText(args, why), ...UNKNOWN } });
+  return unknown(args, step.kind === 'lost' ? step.why : 'it continues outside');
 };
+
+const unknown = (args: Args, why: string): Change =>
+  ends(args, { state: 'unknown', result: { text: unknownText(args, why), ...UNKNOWN } });
 const UNKNOWN = { isError: true, unknown: true } as const;
+/** Whether it was requested, and has neither an answer nor a task that could be asked. */
+const isLost = ({ context: { mayBeMade, task } }: State): boolean => mayBeMade && task === null;
 
 const unknownText = ({ context }: State, why: string): string => {
   const { server, name } = callOf(context);
@@ -103,11 +110,13 @@ export const noteError = (args: Args): Change =>
 export const noteLate = (args: Args): Change => {
   const { server, name, timeoutMs } = callOf(args.context);
   const message = `${name} of ${server} did not end within ${Math.round(timeoutMs / 1_000)} s`;
+  if (isLost(args)) return unknown(args, message);
   return ends(args, { state: 'failed', error: { code: 'DEADLINE_EXCEEDED', message } });
 };
 
 export const noteCancelled = (args: Args): Change => {
   const { server, name } = callOf(args.context);
+  if (isLost(args)) return unknown(args, 'the call was cancelled');
   const error: ErrorData = { code: 'CANCELLED', message: `${name} of ${server} was cancelled` };
   return ends(args, { state: 'cancelled', error });
 };

@@ -27,6 +27,8 @@ export type CallContext = {
   readonly startedAt: number;
   readonly call: RemoteCall | null;
   readonly task: RemoteTask | null;
+  /** a call of class `once` that may have been made, without an answer so far */
+  readonly mayBeMade: boolean;
   readonly ending: Ending | null;
   readonly endedAt: number | null;
   /** tools that wait for the end */

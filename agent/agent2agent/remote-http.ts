@@ -93,11 +93,12 @@ export class RemoteHttp {
     if (!this.#origins.has(url.origin))
       throw new TroupeError('FORBIDDEN', `${url.origin} is not an origin of ${this.#name}`);
     const answer = await this.#call(url, init);
+    const { status } = answer;
+    // Proxies answer so, too, when the agent ends in the middle of a request.
+    if (status < 200 || (status >= 502 && status <= 504) || status > 599)
+      throw new LostAnswer(`${url.origin} answered ${status}`);
     const refusal = this.#refusalOf(url, answer);
     if (refusal) throw refusal;
-    const { status } = answer;
-    if (status < 200 || status === 502 || status === 504 || status > 599)
-      throw new LostAnswer(`${url.origin} answered ${status}`);
     const type = answer.headers['content-type'];
     if (status >= 400 && !/json/i.test(type ?? '')) {
       const message = `${url.origin} answered ${status} without an error of A2A`;

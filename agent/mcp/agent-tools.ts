@@ -18,6 +18,9 @@ const COMPILE_MS_MAX = 5_000;
 /** For the answer of the actor after the end of a call, milliseconds. */
 const ANSWER_MS = 10_000;
 
+const HAS_SECRET =
+  'Not called: the arguments contain a secret of this installation. Remove it first.';
+
 export type AgentTools = {
   readonly tools: readonly Tool[];
   readonly leftOut: readonly LeftOut[];
@@ -85,8 +88,10 @@ function agentTool(
         scope: approval === 'always' ? ('each-call' as const) : ('outside' as const),
       }),
     }),
-    run: (args, context) =>
-      callRemote(
+    async run(args, context) {
+      const text = JSON.stringify(args);
+      if (context.secrets.text(text) !== text) return { text: HAS_SECRET, isError: true };
+      return callRemote(
         {
           kind: 'mcp',
           server,
@@ -97,7 +102,8 @@ function agentTool(
           timeoutMs,
         },
         context,
-      ),
+      );
+    },
   };
 }
 

@@ -38,8 +38,8 @@ export async function lostOr(error: unknown, failed: Failed): Promise<CallResult
     return { text: `${server.name} returned an invalid result: ${message}`, isError: true };
   const status = statusOf(error);
   const text = `the MCP server ${server.name}: ${message}`;
-  if (status === 404) {
-    // Of 2025: the session is gone, and with it nothing was done.
+  if (status === 404 && client.transport?.sessionId !== undefined) {
+    // The session of 2025 is gone, and with it nothing was done.
     await server.lose(client);
     throw new TroupeError('UNAVAILABLE', text);
   }

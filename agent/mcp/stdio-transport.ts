@@ -6,7 +6,7 @@
  * line that is too long, or a process that does not read, ends it. Lines that are no messages are
  * printed like stderr.
  */
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { JSONRPCMessage, RequestId, Transport } from '@modelcontextprotocol/client';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../../runtime/index.ts';
 import { Printed } from '../plugins/printed.ts';
@@ -23,6 +23,8 @@ const PRINTED_BYTES_PER_SECOND_MAX = 1_048_576;
 const READ_BYTES_PER_SECOND_MAX = 64 * 1_048_576;
 /** Until a process that was asked to end is killed, milliseconds. */
 const STOP_MS = 2_000;
+/** JSON-RPC 2.0. */
+const INTERNAL_ERROR = -32_603;
 /** The longest time that a timer can measure: the process may run as long as it is used. */
 const RUN_MS = 2_147_483_647;
 
@@ -50,6 +52,8 @@ export class StdioTransport implements Transport {
   readonly #options: StdioOptions;
   readonly #printed: Printed;
   #why: string | undefined;
+  /** requests without an answer */
+  readonly #open = new Set<RequestId>();
   #isClosing = false;
   #isStarted = false;
 
@@ -86,13 +90,14 @@ export class StdioTransport implements Transport {
     const limits = { bytesPerSecondMax: READ_BYTES_PER_SECOND_MAX, clock };
     readThrottled(this.#running.stdout, limits, (chunk) => {
       for (const line of lines.add(chunk)) this.#onLine(line);
-      if (lines.pendingBytes > MESSAGE_BYTES_MAX) this.#fail('sent a message that is too long');
+      if (lines.pendingBytes > MESSAGE_BYTES_MAX) this.#failByLength();
     });
     return Promise.resolve();
   }
 
   /** @throws TroupeError UNAVAILABLE when the process has ended or does not read */
   send(message: JSONRPCMessage): Promise<void> {
+    if ('method' in message && 'id' in message) this.#open.add(message.id);
     const { stdin } = this.#running;
     if (!stdin.writable) return Promise.reject(new TroupeError('UNAVAILABLE', 'it has ended'));
     if (stdin.writableLength > QUEUED_BYTES_MAX) this.#fail('does not read what it receives');
@@ -110,19 +115,35 @@ export class StdioTransport implements Transport {
   }
 
   #onLine(line: string): void {
-    if (line.length > MESSAGE_BYTES_MAX) return this.#fail('sent a message that is too long');
+    if (line.length > MESSAGE_BYTES_MAX) return this.#failByLength();
     let message: unknown;
     try {
       message = JSON.parse(line);
     } catch {
       return this.#printed.reader(false)(Buffer.from(`${line}\n`));
     }
+    const { id, method } = (message ?? {}) as {
+      readonly id?: RequestId;
+      readonly method?: unknown;
+    };
+    if (id !== undefined && method === undefined) this.#open.delete(id);
     try {
       // sound: the SDK checks every message
       this.onmessage?.(message as JSONRPCMessage);
     } catch (error) {
       this.onerror?.(error as Error);
     }
+  }
+
+  /** Open requests are answered, because a repeat would end in the same way. */
+  #failByLength(): void {
+    if (this.#why !== undefined) return;
+    const why = `sent a message of more than ${MESSAGE_BYTES_MAX} bytes`;
+    this.#fail(why);
+    const message = `the server ${why}; whether it did what was asked is not known`;
+    for (const id of this.#open)
+      this.onmessage?.({ jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message } });
+    this.#open.clear();
   }
 
   #fail(why: string): void {

@@ -14,7 +14,7 @@ import type { Plan, ScriptedServer } from '../servers/scripted-server.ts';
 import { install, type Installation, providerOf } from './installation.ts';
 
 const API = 'anthropic-messages';
-const ALL = ['change', 'echo', 'grow', 'hang_once', 'hang_reading', 'pid', 'whoami'];
+const ALL = ['big', 'change', 'echo', 'grow', 'hang_once', 'hang_reading', 'pid', 'whoami'];
 
 const calls = (name: string, args: object = {}): Plan => ({
   kind: 'answer',

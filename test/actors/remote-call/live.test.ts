@@ -144,3 +144,13 @@ test('a call ends at its time limit', async () => {
     error: { code: 'DEADLINE_EXCEEDED', message: 'read of files did not end within 0 s' },
   });
 });
+
+test('a call of class once that has no answer at its time limit is unknown', async () => {
+  const { program, start, row } = await opened();
+  program.onStart = never;
+  expect(await start({ class: 'once', timeoutMs: 200 })).toMatchObject({
+    kind: 'answered',
+    result: { unknown: true, text: expect.stringContaining('did not end within 0 s') },
+  });
+  expect(row()).toMatchObject({ state: 'unknown' });
+});

@@ -165,7 +165,6 @@ describe('a call of an A2A agent', () => {
     [401, 'UNAUTHORIZED'],
     [403, 'FORBIDDEN'],
     [429, 'RATE_LIMIT_EXCEEDED'],
-    [503, 'UNAVAILABLE'],
     [307, 'FORBIDDEN'],
     [404, 'INVALID_ARGUMENT'],
   ])('is not made when the agent answers %d', async (status, code) => {
@@ -179,6 +178,19 @@ describe('a call of an A2A agent', () => {
     const refused = send({ message: 'x' });
     await expect(refused).rejects.toMatchObject({ name: 'TroupeError', code });
     if (status === 429) await expect(refused).rejects.toMatchObject({ retryAfterMs: 7_000 });
+  });
+
+  it.each([502, 503, 504])('is unknown when a proxy answers %d', async (status) => {
+    const { send } = await agentOf({
+      intercept: (request, response) => {
+        if (request.method !== 'POST') return false;
+        response.writeHead(status, { 'retry-after': '1' }).end();
+        return true;
+      },
+    });
+    await expect(send({ message: 'x' })).rejects.not.toHaveProperty('code');
+    const repeatable = send({ message: 'x' }, { class: 'keyed' });
+    await expect(repeatable).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   });
 
   it.each(['', '<html>', '{}', '{"jsonrpc":"2.0","id":1,"result":{}}', '[]', 'null'])(

@@ -39,6 +39,10 @@ serveStdio(() => {
       if (count(name) === 1) await sleep(600_000);
       return text('done');
     });
+  tool('big', reads, object(), () => {
+    count('big');
+    return text('x'.repeat(5 * 1_048_576));
+  });
   tool('pid', reads, object(), () => text(process.pid));
   tool('whoami', reads, object(), () => text(`${SECRET} ${process.env.HOME}`));
   tool('grow', {}, object(), () => {

@@ -12,7 +12,7 @@ import {
   textOf,
 } from './servers-fixture.ts';
 
-const NAMES = ['change', 'echo', 'grow', 'hang_once', 'hang_reading', 'pid', 'whoami'];
+const NAMES = ['big', 'change', 'echo', 'grow', 'hang_once', 'hang_reading', 'pid', 'whoami'];
 
 it('lists the tools by name, and calls them', async () => {
   const folder = scratchFolder();
@@ -76,6 +76,19 @@ describe('a process that is killed in the middle of a call', () => {
     });
     expect(linesOf(folder, 'starts')).toHaveLength(2);
   });
+});
+
+it('an answer that is too long is the end of the call, not a reason to repeat it', async () => {
+  const folder = scratchFolder();
+  const { call } = openServers({ test: stdioEntry(folder) });
+  expect(await call('big', { class: 'repeatable' })).toMatchObject({
+    kind: 'done',
+    result: {
+      isError: true,
+      text: expect.stringContaining('sent a message of more than 4194304 bytes'),
+    },
+  });
+  expect(linesOf(folder, 'calls')).toEqual(['big']);
 });
 
 it('stops starting a process that ends at once, and says why', async () => {
