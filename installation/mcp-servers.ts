@@ -42,9 +42,10 @@ export function mcpServersOf(
 
 /** The lists that the actors `mcp-server` of a tenant store. */
 export const storedLists = (
-  system: Pick<System, 'index' | 'tell'>,
+  system: Pick<System, 'index' | 'tell' | 'caughtUp'>,
   tenant: string,
 ): StoredLists => ({
+  readable: (name) => system.caughtUp(mcpServerAddress(tenant, name)),
   row: (name) => system.index.get<McpServerRow>(MCP_SERVERS_INDEX, tenant, name),
   tools: (name) => system.index.get<McpToolsRow>(MCP_TOOLS_INDEX, tenant, name),
   refresh(name) {

@@ -118,7 +118,7 @@ export async function closeTools(parts: InstallationParts): Promise<void> {
  */
 export function openMcpServers(
   parts: InstallationParts,
-  system: Pick<System, 'index' | 'tell'>,
+  system: Pick<System, 'index' | 'tell' | 'caughtUp'>,
   refreshes: boolean,
 ): void {
   parts.mcp.open(storedLists(system, DEFAULT_TENANT), refreshes);

@@ -10,7 +10,6 @@ import { defined } from './defined.ts';
 /**
  * One row per code:
  * - `http`: status; EXPIRED is 410 and not 408, because some clients repeat a 408 automatically
- * - `grpc`: name of the google.rpc.Code, as error bodies of A2A over HTTP have it (AIP-193)
  * - `jsonRpc`: JSON-RPC error code; the two applicable codes of JSON-RPC 2.0, else the HTTP status,
  *   because MCP reserves -32768..-32000 for codes that specifications define
  * - `gateway`: code of an OpenClaw protocol v4 error; the troupe code is in `details.reason`
@@ -22,7 +21,6 @@ import { defined } from './defined.ts';
 export const ERRORS = {
   INVALID_ARGUMENT: {
     http: 400,
-    grpc: 'INVALID_ARGUMENT',
     jsonRpc: -32602,
     gateway: 'INVALID_REQUEST',
     a2a: -32602,
@@ -31,7 +29,6 @@ export const ERRORS = {
   },
   UNAUTHORIZED: {
     http: 401,
-    grpc: 'UNAUTHENTICATED',
     jsonRpc: 401,
     gateway: 'INVALID_REQUEST',
     a2a: -32603,
@@ -40,7 +37,6 @@ export const ERRORS = {
   },
   FORBIDDEN: {
     http: 403,
-    grpc: 'PERMISSION_DENIED',
     jsonRpc: 403,
     gateway: 'FORBIDDEN',
     a2a: -32603,
@@ -49,7 +45,6 @@ export const ERRORS = {
   },
   NOT_FOUND: {
     http: 404,
-    grpc: 'NOT_FOUND',
     jsonRpc: 404,
     gateway: 'INVALID_REQUEST',
     a2a: -32001,
@@ -58,7 +53,6 @@ export const ERRORS = {
   },
   CONFLICT: {
     http: 409,
-    grpc: 'ABORTED',
     jsonRpc: 409,
     gateway: 'INVALID_REQUEST',
     a2a: -32602,
@@ -67,7 +61,6 @@ export const ERRORS = {
   },
   EXPIRED: {
     http: 410,
-    grpc: 'FAILED_PRECONDITION',
     jsonRpc: 410,
     gateway: 'INVALID_REQUEST',
     a2a: -32602,
@@ -76,7 +69,6 @@ export const ERRORS = {
   },
   PAYLOAD_TOO_LARGE: {
     http: 413,
-    grpc: 'INVALID_ARGUMENT',
     jsonRpc: 413,
     gateway: 'INVALID_REQUEST',
     a2a: -32602,
@@ -85,7 +77,6 @@ export const ERRORS = {
   },
   RATE_LIMIT_EXCEEDED: {
     http: 429,
-    grpc: 'RESOURCE_EXHAUSTED',
     jsonRpc: 429,
     gateway: 'UNAVAILABLE',
     a2a: -32603,
@@ -94,7 +85,6 @@ export const ERRORS = {
   },
   CANCELLED: {
     http: 499,
-    grpc: 'CANCELLED',
     jsonRpc: 499,
     gateway: 'UNAVAILABLE',
     a2a: -32603,
@@ -103,7 +93,6 @@ export const ERRORS = {
   },
   INTERNAL: {
     http: 500,
-    grpc: 'INTERNAL',
     jsonRpc: -32603,
     gateway: 'UNAVAILABLE',
     a2a: -32603,
@@ -112,7 +101,6 @@ export const ERRORS = {
   },
   UNAVAILABLE: {
     http: 503,
-    grpc: 'UNAVAILABLE',
     jsonRpc: 503,
     gateway: 'UNAVAILABLE',
     a2a: -32603,
@@ -121,7 +109,6 @@ export const ERRORS = {
   },
   DEADLINE_EXCEEDED: {
     http: 504,
-    grpc: 'DEADLINE_EXCEEDED',
     jsonRpc: 504,
     gateway: 'UNAVAILABLE',
     a2a: -32603,
@@ -130,9 +117,27 @@ export const ERRORS = {
   },
 } as const satisfies Record<string, ErrorMapping>;
 
+/**
+ * Name of the google.rpc.Code, as error bodies of A2A over HTTP have it (AIP-193). Apart from the
+ * table, because the page has that.
+ */
+export const GRPC_CODES: Readonly<Record<keyof typeof ERRORS, string>> = {
+  INVALID_ARGUMENT: 'INVALID_ARGUMENT',
+  UNAUTHORIZED: 'UNAUTHENTICATED',
+  FORBIDDEN: 'PERMISSION_DENIED',
+  NOT_FOUND: 'NOT_FOUND',
+  CONFLICT: 'ABORTED',
+  EXPIRED: 'FAILED_PRECONDITION',
+  PAYLOAD_TOO_LARGE: 'INVALID_ARGUMENT',
+  RATE_LIMIT_EXCEEDED: 'RESOURCE_EXHAUSTED',
+  CANCELLED: 'CANCELLED',
+  INTERNAL: 'INTERNAL',
+  UNAVAILABLE: 'UNAVAILABLE',
+  DEADLINE_EXCEEDED: 'DEADLINE_EXCEEDED',
+};
+
 export type ErrorMapping = {
   readonly http: number;
-  readonly grpc: string;
   readonly jsonRpc: number;
   readonly gateway: 'INVALID_REQUEST' | 'FORBIDDEN' | 'UNAVAILABLE';
   readonly a2a: number;

@@ -59,6 +59,8 @@ export type McpServersOptions = {
 
 /** The stored lists, and where a new one is requested. */
 export type StoredLists = {
+  /** Resolves when the stored list of the server can be read in this process. */
+  readable(name: string): Promise<void>;
   row(name: string): McpServerRow | undefined;
   tools(name: string): McpToolsRow | undefined;
   refresh(name: string): void;
@@ -78,6 +80,7 @@ export class McpServers implements ToolSource {
   #stored: StoredLists | undefined;
   #onStored: () => void = () => {};
   readonly #isStored: Promise<void>;
+  #isReadable: Promise<void> | undefined;
   #tools: readonly Tool[] = [];
   #isClosed = false;
 
@@ -111,9 +114,20 @@ export class McpServers implements ToolSource {
     const late = new Promise<void>((resolve) => {
       cancel = this.#o.clock.after(READY_MS, resolve);
     });
-    const all = this.#isStored.then(() => Promise.all(this.#updates()));
+    const all = this.#readable().then(() => Promise.all(this.#updates()));
     await Promise.race([all, late]);
     cancel();
+  }
+
+  /** A worker of a cluster copies the rows of others when they are first needed. Never rejects. */
+  #readable(): Promise<void> {
+    this.#isReadable ??= this.#isStored
+      .then(() => Promise.all(this.#names.map((name) => this.#stored!.readable(name))))
+      .then(
+        () => {},
+        () => void (this.#isReadable = undefined),
+      );
+    return this.#isReadable;
   }
 
   /** Reads the list of a server. @throws TroupeError NOT_FOUND, UNAVAILABLE */

@@ -9,7 +9,7 @@ import {
   toJsonRpcError,
   toRestErrorBody,
 } from '@a2a-js/sdk/errors';
-import { type ErrorData, ERRORS, TroupeError } from '../../protocols/errors.ts';
+import { type ErrorData, ERRORS, GRPC_CODES, TroupeError } from '../../protocols/errors.ts';
 
 /** One refusal, with what each binding needs of it. */
 export type Refusal = {
@@ -53,11 +53,11 @@ function refusalOfProtocol(error: A2AError): Refusal {
 
 function refusalOfData(data: ErrorData): Refusal {
   const { code, message, details, retryAfterMs } = data;
-  const { http, grpc, a2a } = ERRORS[code];
+  const { http, a2a } = ERRORS[code];
   const faults = Array.isArray(details?.['errors']) ? (details['errors'] as Fault[]) : [];
   return {
     http,
-    grpc,
+    grpc: GRPC_CODES[code],
     jsonRpc: a2a,
     message,
     data,

@@ -17,7 +17,7 @@ it('adds a server, reaches it, and removes it', async () => {
   });
   const listed = await run('list', '--json');
   expect(JSON.parse(listed.stdout)).toMatchObject({
-    servers: [{ name: 'test', revision: '2026-07-28', tools: { length: 5 } }],
+    servers: [{ name: 'test', revision: '2026-07-28', tools: { length: 6 } }],
   });
   const tools = await run('tools', 'test');
   expect(tools.stdout.split('\n')).toContain('mcp__test__echo');

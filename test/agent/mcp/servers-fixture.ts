@@ -82,6 +82,7 @@ export function openServers(
     {
       row: () => (stored ? { ...row, revision } : undefined),
       tools: () => stored,
+      readable: async () => {},
       refresh: () => void refresh(),
     },
     false,

@@ -13,16 +13,16 @@ import {
   refusalOf,
   restError,
 } from '../../../channels/agent2agent/errors.ts';
-import { type ErrorCode, ERRORS, TroupeError } from '../../../protocols/errors.ts';
+import { type ErrorCode, ERRORS, GRPC_CODES, TroupeError } from '../../../protocols/errors.ts';
 
 test.each(Object.keys(ERRORS) as ErrorCode[])('%s is sent as the table has it', (code) => {
-  const { http, grpc, a2a } = ERRORS[code];
+  const { http, a2a } = ERRORS[code];
   const details = { errors: [{ path: '/payload/text', message: 'must be a text' }], limit: 5 };
   const refusal = refusalOf(new TroupeError(code, 'why', { details, retryAfterMs: 1_001 }));
   expect(restError(refusal)).toEqual({
     error: {
       code: http,
-      status: grpc,
+      status: GRPC_CODES[code],
       message: 'why',
       details: [
         {

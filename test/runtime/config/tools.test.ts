@@ -38,6 +38,7 @@ describe('the tools', () => {
         origins: [],
         requireSignature: false,
         allowPrivate: false,
+        approval: 'ask',
         timeoutSeconds: 600,
       },
     });
