@@ -1,5 +1,8 @@
 /** Names in the messages of the Model Context Protocol that more than one part uses. */
 
+/** The extension of MCP for tasks (SEP-2663), as clients and servers declare it. */
+export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
+
 /** In `_meta` of a tool call: the same key, the same call. 1 to 256 characters. */
 export const IDEMPOTENCY_KEY = 'troupe/idempotency-key';
 

@@ -6,6 +6,7 @@
  */
 import type { Client, Transport } from '@modelcontextprotocol/client';
 import { TroupeError } from '../../protocols/errors.ts';
+import { TASKS_EXTENSION } from '../../protocols/mcp.ts';
 import type { McpServerConfig } from '../../runtime/config/index.ts';
 import type { Clock } from '../../runtime/index.ts';
 import { createGuardedFetch } from '../net/guarded-fetch.ts';
@@ -13,7 +14,6 @@ import type { Boundary } from '../sandbox/boundary.ts';
 import { readInbound } from './inbound.ts';
 import { MESSAGE_BYTES_MAX, StdioTransport } from './stdio-transport.ts';
 
-const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 /** Until a server has answered the handshake, milliseconds. A first start may fetch packages. */
 const CONNECT_MS = 60_000;
 /** Until a process that does not answer is taken for one of 2025, milliseconds. */

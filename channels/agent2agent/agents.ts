@@ -3,13 +3,12 @@
  * offer is read when it is asked, from the registry and the offers that every entry point uses.
  */
 import { type ActionSpec, AGENTS_INDEX, type AgentRow, majorOf } from '../../protocols/action.ts';
+import { SEND_MESSAGE } from '../../protocols/agent-message.ts';
 import { callable } from '../../protocols/models/function-call.ts';
 import type { Offers } from '../../protocols/offers.ts';
 import type { Index } from '../../runtime/index.ts';
 import { mayRequest } from '../edge/checks.ts';
 
-/** The action by which a chat agent receives a text. */
-export const CHAT_ACTION = 'agents.send_message';
 const CHAT_VERSION = '1.0.0';
 
 /** What ids of agents and tenants are; others are longer than a key of an index may be. */
@@ -95,7 +94,7 @@ export class ServedAgents {
   }
 
   #chatAction(tenant: string): ActionSpec | undefined {
-    const found = this.#o.offers.find(tenant, CHAT_ACTION, CHAT_VERSION);
+    const found = this.#o.offers.find(tenant, SEND_MESSAGE, CHAT_VERSION);
     return 'offer' in found ? found.offer.spec : undefined;
   }
 }

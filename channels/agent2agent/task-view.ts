@@ -9,8 +9,8 @@ import {
   TaskState,
   type TaskStatus,
 } from '@a2a-js/sdk';
+import { SEND_MESSAGE } from '../../protocols/agent-message.ts';
 import { isFinal, type TaskEvent, type TaskView, type Waiting } from '../../protocols/task.ts';
-import { CHAT_ACTION } from './agents.ts';
 
 /** Key of our own fields in the metadata of tasks and events. */
 const TASK_METADATA = 'troupe/task';
@@ -130,7 +130,7 @@ function resultOf({ action, result }: TaskView): Artifact {
   if (typeof result === 'string')
     return artifact(RESULT, [part({ $case: 'text', value: result }, 'text/plain')]);
   const { text, ...rest } = result as Record<string, unknown>;
-  if (action === CHAT_ACTION && typeof text === 'string')
+  if (action === SEND_MESSAGE && typeof text === 'string')
     return artifact(RESULT, [part({ $case: 'text', value: text }, 'text/markdown')], rest);
   return artifact(RESULT, [part({ $case: 'data', value: result }, 'application/json')]);
 }

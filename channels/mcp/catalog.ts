@@ -151,6 +151,3 @@ export type Catalog = {
    */
   verifyRequestState?(this: void, state: string, context: ServerContext): Promise<unknown>;
 };
-
-/** The declared extension of MCP for tasks (SEP-2663). */
-export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';

@@ -12,13 +12,13 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { ERRORS, TroupeError } from '../../protocols/errors.ts';
+import { TASKS_EXTENSION } from '../../protocols/mcp.ts';
 import {
   type Catalog,
   type ClientFeatures,
   type McpTask,
   type McpTasks,
   type McpTool,
-  TASKS_EXTENSION,
   type ToolAnswer,
 } from './catalog.ts';
 import { failedCall } from './errors.ts';

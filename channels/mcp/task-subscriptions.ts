@@ -10,7 +10,8 @@ import {
 } from '@modelcontextprotocol/server';
 import { EventStreams, type SentEvent } from '../http/event-streams.ts';
 import { header, type RouteRequest } from '../http/route.ts';
-import { type McpCaller, type McpTask, type McpTasks, TASKS_EXTENSION } from './catalog.ts';
+import { TASKS_EXTENSION } from '../../protocols/mcp.ts';
+import type { McpCaller, McpTask, McpTasks } from './catalog.ts';
 
 /** Tasks of one subscription; a client with more opens another. */
 const TASKS_MAX = 100;

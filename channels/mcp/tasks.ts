@@ -1,7 +1,6 @@
 /**
  * Tasks of the extension on the durable tasks of the Edge: read, followed, given input, cancelled.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { inputResponse } from '@modelcontextprotocol/server';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { isFinal, type TaskView } from '../../protocols/task.ts';
@@ -9,7 +8,7 @@ import type { Credentials, Edge } from '../edge/edge.ts';
 import type { McpCaller, McpTask, McpTasks } from './catalog.ts';
 import { inputKeyOf, inputOf, mcpTaskOf, waitsForCaller } from './task-view.ts';
 
-/** How often a followed task is read: that it waits for input is no event. */
+/** How often a followed task is read at least: that it waits for input is no event. */
 const LOOK_MS = 1_000;
 
 /** The tasks of the caller, by the extension. */
@@ -33,15 +32,21 @@ async function* follow(
   signal: AbortSignal,
 ): AsyncGenerator<McpTask, void, void> {
   let sent = '';
+  let since: string | undefined;
   try {
     while (!signal.aborted) {
-      const view = await edge.settled(taskId, credentials, { signal, limitMs: LOOK_MS });
+      const view = await edge.settled(taskId, credentials, {
+        signal,
+        limitMs: LOOK_MS,
+        // A wait that the client knows is no news.
+        ignores: (waiting) => waiting.since === since,
+      });
       const task = mcpTaskOf(view);
       const state = JSON.stringify(task);
       if (state !== sent) yield task;
       sent = state;
       if (isFinal(view.state)) return;
-      if (view.waiting) await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+      since = view.waiting?.since;
     }
   } catch (error) {
     // The task was removed, or the token has expired.

@@ -10,10 +10,10 @@ import {
   type McpTask,
   type McpTasks,
   type McpTool,
-  TASKS_EXTENSION,
   type ToolAnswer,
 } from '../../../channels/mcp/catalog.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
+import { TASKS_EXTENSION } from '../../../protocols/mcp.ts';
 import { text } from './fixture-contents.ts';
 import { askFor, confirmForm, elicit, nameForm } from './fixture-inputs.ts';
 
