@@ -1,7 +1,7 @@
 /** The commands `troupe charts`. */
 import { Argument, type Command, Option } from 'commander';
 import type { ChartFormat, ExportOptions, ListOptions } from './charts.ts';
-import { examples, type Finish, wholeNumber, withJson } from './command-parts.ts';
+import { defaultCommand, examples, type Finish, wholeNumber, withJson } from './command-parts.ts';
 
 const formats: readonly ChartFormat[] = ['json', 'ts', 'mermaid', 'svg', 'html'];
 
@@ -13,7 +13,7 @@ const withActors = (command: Command): Command =>
 
 export function addCharts(program: Command, finish: Finish): void {
   const charts = program.command('charts').description('the statecharts of the actors');
-  withActors(withJson(charts.command('list')))
+  withActors(withJson(defaultCommand(charts, 'list')))
     .description('list the actor types')
     .action(async (options: ListOptions) => {
       finish(await (await import('./charts.ts')).list(options));

@@ -75,8 +75,20 @@ export async function loadForTenant({
   return { config: tenantConfig(installation, tenant), installation };
 }
 
-/** Host and port of a configured gateway for clients on the same machine. */
-export async function addressOf(config: Config): Promise<string> {
+/**
+ * Host and port of the gateway of this data folder, for clients on this machine: where it runs, or
+ * where it would listen. A port in the options or in `TROUPE_PORT` is used as it is.
+ */
+export async function addressOf(config: Config, { port }: CommonOptions = {}): Promise<string> {
+  const isGiven = port !== undefined || process.env['TROUPE_PORT'] !== undefined;
+  const running = isGiven
+    ? undefined
+    : (await import('./client/running-gateway.ts')).runningGateway(config.home);
+  return running === undefined ? configuredAddress(config) : new URL(running.url).host;
+}
+
+/** Host and port where the configuration says that the gateway listens. */
+export async function configuredAddress(config: Config): Promise<string> {
   const { bindHost } = await import('../runtime/config/index.ts');
   const host = bindHost(config) === '0.0.0.0' ? '127.0.0.1' : bindHost(config);
   return `${host.includes(':') ? `[${host}]` : host}:${config.gateway.port}`;
@@ -93,7 +105,7 @@ export async function gatewayOf(options: ClientOptions): Promise<OperatorOptions
 
 async function reach(config: Config, options: ClientOptions): Promise<OperatorOptions> {
   const { mode, token, password } = config.gateway.auth;
-  const own = `ws://${await addressOf(config)}`;
+  const own = `ws://${await addressOf(config, options)}`;
   const { url = own } = options;
   if (url.replace(/\/$/, '') !== own) {
     const given = options.token ?? process.env['TROUPE_TOKEN'];

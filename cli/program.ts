@@ -11,6 +11,7 @@ import { addCharts } from './charts-commands.ts';
 import type { ChatOptions } from './chat/chat.ts';
 import { addClusterCommands } from './cluster/cluster-commands.ts';
 import {
+  defaultCommand,
   examples,
   type Finish,
   wholeNumber,
@@ -20,6 +21,7 @@ import {
   withNats,
 } from './command-parts.ts';
 import { addConformance } from './conformance/conformance-commands.ts';
+import type { OpenOptions } from './open.ts';
 import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
 import { addTransferCommands } from './transfer/transfer-commands.ts';
@@ -38,6 +40,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     .addHelpText('after', exitCodeHelp);
   const parts: readonly Part[] = [
     addStart,
+    addOpen,
     addClusterCommands,
     addTransferCommands,
     addChat,
@@ -75,6 +78,16 @@ function addStart(program: Command, finish: Finish): void {
     )
     .action(async (options: CommonOptions) => {
       finish(await (await import('./processes/start.ts')).start(options));
+    });
+}
+
+function addOpen(program: Command, finish: Finish): void {
+  withJson(withConfig(program.command('open')))
+    .description('open the page of the running gateway in the browser, signed in')
+    .option('--no-browser', 'only print its URL')
+    .addHelpText('after', examples('troupe open', 'troupe open --no-browser'))
+    .action(async (options: OpenOptions) => {
+      finish(await (await import('./open.ts')).open(options));
     });
 }
 
@@ -129,7 +142,7 @@ function addAgent(program: Command, finish: Finish): void {
 function addConfig(program: Command, finish: Finish): void {
   const config = program.command('config').description('the configuration');
   const load = () => import('./config/config.ts');
-  withJson(withConfig(config.command('show')))
+  withJson(withConfig(defaultCommand(config, 'show')))
     .description('print every value and its source; secrets as ***')
     .action(async (options: CommonOptions) => finish(await (await load()).show(options)));
   withJson(withConfig(config.command('check')))

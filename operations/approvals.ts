@@ -48,7 +48,6 @@ const list = defineOperation({
   },
   cli: {
     command: 'approvals list',
-    isDefault: true,
     flags: { state: '--state <state>' },
     examples: ['troupe approvals', 'troupe approvals list --state all'],
     print: ({ approvals: rows }) => listText(rows, Date.now()),

@@ -38,7 +38,6 @@ const list = defineOperation({
   },
   cli: {
     command: 'calls list',
-    isDefault: true,
     flags: { kind: '--kind <kind>', server: '--server <name>', session: '--session <key>' },
     examples: ['troupe calls --server files'],
     print: ({ calls }) => listText(calls, Date.now()),

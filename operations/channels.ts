@@ -44,7 +44,6 @@ const list = defineOperation({
   },
   cli: {
     command: 'channels list',
-    isDefault: true,
     examples: ['troupe channels', 'troupe channels list --json'],
     print: ({ channels: rows }) => listText(rows, Date.now()),
   },

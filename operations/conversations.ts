@@ -42,7 +42,6 @@ const list = defineOperation({
   },
   cli: {
     command: 'conversations list',
-    isDefault: true,
     flags: { session: '--session <key>' },
     examples: ['troupe conversations --session agent:coder:main'],
     print: ({ conversations }) => listText(conversations, Date.now()),

@@ -60,7 +60,6 @@ const list = defineOperation({
   cli: {
     command: 'devices list',
     connection: 'websocket',
-    isDefault: true,
     examples: ['troupe devices', 'troupe devices list --json'],
     print: (listed) => devicesText(listed, Date.now()),
   },

@@ -30,7 +30,6 @@ const list = defineOperation({
   },
   cli: {
     command: 'effects list',
-    isDefault: true,
     connection: 'websocket',
     print: ({ effects }) => listText(effects, Date.now()),
   },

@@ -43,7 +43,6 @@ const list = defineOperation({
   cli: {
     command: 'nodes list',
     connection: 'websocket',
-    isDefault: true,
     print: ({ nodes: listed }) => nodesText(listed, Date.now()),
   },
   run: (context) => ({

@@ -137,8 +137,6 @@ export type CliBinding<P extends TObject, R extends TSchema> = {
   readonly connection?: 'websocket';
   /** how long the command waits for a WebSocket's answer, in milliseconds; default 30,000 */
   waitMs?(this: void, params: Static<P>): number;
-  /** runs when the group is called without a command */
-  readonly isDefault?: boolean;
   /** default: the parameters of the operation */
   readonly input?: CliInput<P>;
   /** names of positional arguments, in their order */

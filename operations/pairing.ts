@@ -45,7 +45,6 @@ const list = defineOperation({
   },
   cli: {
     command: 'pairing list',
-    isDefault: true,
     examples: ['troupe pairing'],
     print: ({ pending, approved }) => listText(pending, approved, Date.now()),
   },

@@ -24,7 +24,6 @@ const list = defineOperation({
   },
   cli: {
     command: 'plugins list',
-    isDefault: true,
     examples: ['troupe plugins list', 'troupe plugins list --json'],
     print: printRows,
     isFailure: ({ plugins }) => plugins.some(({ state }) => FAULTY.includes(state)),

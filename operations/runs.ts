@@ -91,7 +91,6 @@ const list = defineOperation({
   },
   cli: {
     command: 'runs list',
-    isDefault: true,
     connection: 'websocket',
     flags: {
       state: '--state <state>',

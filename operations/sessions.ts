@@ -58,7 +58,6 @@ const list = defineOperation({
   },
   cli: {
     command: 'sessions list',
-    isDefault: true,
     connection: 'websocket',
     flags: { agent: '--agent <id>', search: '--search <text>' },
     examples: ['troupe sessions', 'troupe sessions --json --limit 10'],

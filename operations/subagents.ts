@@ -50,7 +50,6 @@ const list = defineOperation({
   },
   cli: {
     command: 'subagents list',
-    isDefault: true,
     flags: { session: '--session <key>' },
     print: ({ subagents }, { all = false }) => listText(subagents, all, Date.now()),
   },

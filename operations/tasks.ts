@@ -49,7 +49,6 @@ const list = defineOperation({
   },
   cli: {
     command: 'tasks list',
-    isDefault: true,
     connection: 'websocket',
     flags: { status: '--status <status>', agent: '--agent <id>', session: '--session <key>' },
     examples: ['troupe tasks', 'troupe tasks --status running --agent main'],

@@ -1,6 +1,6 @@
 /** The commands for agents outside (Agent2Agent protocol). They need no gateway. */
 import type { Command } from 'commander';
-import { examples, type Finish, withConfig, withJson } from '../command-parts.ts';
+import { defaultCommand, examples, type Finish, withConfig, withJson } from '../command-parts.ts';
 import type { CommonOptions } from '../options.ts';
 import type { AddOptions } from './a2a.ts';
 
@@ -9,7 +9,8 @@ export function addA2aCommands(program: Command, finish: Finish): void {
     .command('a2a')
     .description('Agent2Agent protocol: agents outside that agents delegate to');
   const load = () => import('./a2a.ts');
-  const command = (name: string) => withJson(withConfig(a2a.command(name)));
+  const withOptions = (made: Command) => withJson(withConfig(made));
+  const command = (name: string) => withOptions(a2a.command(name));
   command('add <name> <url>')
     .description('show the card of an agent outside, and add the agent to the configuration')
     .option('--bearer-env <variable>', 'environment variable with a token for the agent')
@@ -27,7 +28,7 @@ export function addA2aCommands(program: Command, finish: Finish): void {
     .action(async (name: string, url: string, options: AddOptions) =>
       finish(await (await load()).add(name, url, options)),
     );
-  command('list')
+  withOptions(defaultCommand(a2a, 'list'))
     .description('agents outside that the configuration has')
     .action(async (options: CommonOptions) => finish(await (await load()).list(options)));
   command('card <name>')

@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import type { AgentsListOptions } from './agents.ts';
 import type { AgentsPolicyOptions } from './agents-policy.ts';
 import {
+  defaultCommand,
   examples,
   type Finish,
   withClient,
@@ -13,7 +14,7 @@ import {
 
 export function addAgentsCommands(program: Command, finish: Finish): void {
   const agents = program.command('agents').description('registered agents');
-  withJson(withClient(agents.command('list')))
+  withJson(withClient(defaultCommand(agents, 'list')))
     .description(
       'list the agents with their status, the time they were last seen, and their actions',
     )

@@ -44,7 +44,7 @@ export async function conformance(
   options: ConformanceOptions,
 ): Promise<number> {
   const { config } = await loadFrom({ ...options, nats: undefined });
-  const url = target ?? `http://${await addressOf(config)}`;
+  const url = target ?? `http://${await addressOf(config, options)}`;
   const credentials = options.bearer
     ? await givenCredentials(options, options.bearer)
     : await ownCredentials(config, options);

@@ -26,7 +26,7 @@ import {
 import { TroupeError } from '../../protocols/errors.ts';
 import { BUILT_IN_PROVIDERS, isBuiltInProvider } from '../../protocols/models/model-providers.ts';
 import { fail, type Finding, ok, warn } from './doctor-finding.ts';
-import { addressOf } from '../options.ts';
+import { addressOf, type CommonOptions } from '../options.ts';
 import { bytes } from '../output.ts';
 import { isTroupe } from '../processes/probe.ts';
 
@@ -132,11 +132,11 @@ export async function storedData(config: Config): Promise<Finding> {
   }
 }
 
-export async function port(config: Config): Promise<Finding> {
-  const address = await addressOf(config);
+export async function port(config: Config, options: CommonOptions): Promise<Finding> {
+  const address = await addressOf(config, options);
   const { port: number } = config.gateway;
-  if (number === 0) return ok('port', 'any free port');
   if (await isTroupe(address)) return running(address);
+  if (number === 0) return ok('port', 'any free port');
   const error = await tryListen(number, bindHost(config));
   if (!error) return ok('port', `${number} is free`);
   return fail(
@@ -224,8 +224,12 @@ export async function sessions(config: Config): Promise<Finding> {
 }
 
 /** No safety property depends on a clock, but a wrong one fires timers early or late. */
-export async function clock(config: Config, now: number): Promise<Finding> {
-  const fault = await clockFaultOfRunning(config);
+export async function clock(
+  config: Config,
+  now: number,
+  options: CommonOptions,
+): Promise<Finding> {
+  const fault = await clockFaultOfRunning(config, options);
   if (fault !== undefined) return warn('clock', fault, 'see docs/semantics.md, Clocks');
   const data = join(storeFolder(config), 'data.mdb');
   const written = existsSync(data) ? statSync(data).mtimeMs : 0;
@@ -239,9 +243,12 @@ export async function clock(config: Config, now: number): Promise<Finding> {
   );
 }
 /** The clock status that a running troupe reports. */
-async function clockFaultOfRunning(config: Config): Promise<string | undefined> {
-  const address = await addressOf(config);
-  if (config.gateway.port === 0 || !(await isTroupe(address))) return undefined;
+async function clockFaultOfRunning(
+  config: Config,
+  options: CommonOptions,
+): Promise<string | undefined> {
+  const address = await addressOf(config, options);
+  if (!(await isTroupe(address))) return undefined;
   const response = await fetch(`http://${address}/readyz`);
   const { clock: fault } = (await response.json()) as { clock?: unknown };
   return typeof fault === 'string' ? fault : undefined;

@@ -45,7 +45,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     yield* checks.dataFolder(config);
     yield* artifactStore(config);
     yield await checks.storedData(config);
-    yield await checks.port(config);
+    yield await checks.port(config, options);
     yield* await checks.models(config, process.env);
     yield memorySearch(config, process.env);
     yield await checks.sandbox(config);
@@ -54,7 +54,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     yield* plugins(config);
     yield* await mcpServers(config);
     yield await checks.sessions(config);
-    yield await checks.clock(config, Date.now());
+    yield await checks.clock(config, Date.now(), options);
   }
   yield await checks.testTools();
 }

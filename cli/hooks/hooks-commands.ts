@@ -1,7 +1,7 @@
 /** The commands for hooks. */
 import { Argument, type Command } from 'commander';
 import { HOOKS } from '../../agent/hooks/hooks.ts';
-import { examples, type Finish, withConfig, withJson, withTenantOf } from '../command-parts.ts';
+import { defaultCommand, examples, type Finish, withConfig, withJson, withTenantOf } from '../command-parts.ts';
 import type { HooksTestOptions } from './hooks.ts';
 import type { TenantOptions } from '../options.ts';
 
@@ -10,7 +10,7 @@ export function addHooksCommands(program: Command, finish: Finish): void {
     .command('hooks')
     .description('code of this installation that observes or changes runs');
   const load = () => import('./hooks.ts');
-  withTenantOf(withJson(withConfig(hooks.command('list'))))
+  withTenantOf(withJson(withConfig(defaultCommand(hooks, 'list'))))
     .description('load the files of the hooks folder, and list their hooks and errors')
     .addHelpText('after', examples('troupe hooks list', 'troupe hooks list --json'))
     .action(async (options: TenantOptions) => finish(await (await load()).list(options)));

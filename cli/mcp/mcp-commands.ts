@@ -1,6 +1,6 @@
 /** The commands for the Model Context Protocol. */
 import type { Command } from 'commander';
-import { examples, type Finish, withClient, withConfig, withJson } from '../command-parts.ts';
+import { defaultCommand, examples, type Finish, withClient, withConfig, withJson } from '../command-parts.ts';
 import type { ClientOptions, CommonOptions } from '../options.ts';
 import type { AddOptions } from './servers.ts';
 
@@ -25,9 +25,10 @@ A gateway must run: troupe start. Programs that speak HTTP use its URL /mcp inst
 
 function addServerCommands(mcp: Command, finish: Finish): void {
   const load = () => import('./servers.ts');
-  const command = (name: string) => withJson(withConfig(mcp.command(name)));
+  const withOptions = (made: Command) => withJson(withConfig(made));
+  const command = (name: string) => withOptions(mcp.command(name));
   addAdd(command('add <name> <target...>'), finish);
-  command('list')
+  withOptions(defaultCommand(mcp, 'list'))
     .description('connect to the MCP servers of the configuration, and print what they answer')
     .action(async (options: CommonOptions) => finish(await (await load()).list(options)));
   command('tools <name>')

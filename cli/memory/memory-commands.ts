@@ -1,6 +1,7 @@
 /** The commands for the notes of agents. */
 import { type Command } from 'commander';
 import {
+  defaultCommand,
   examples,
   type Finish,
   wholeNumber,
@@ -36,7 +37,7 @@ export function addMemoryCommands(program: Command, finish: Finish): void {
     .action(async (query: string, options: MemorySearchOptions) => {
       finish(await (await load()).memorySearch(query, options));
     });
-  withAgent(memory.command('status'))
+  withAgent(defaultCommand(memory, 'status'))
     .description('print how many notes there are, which cannot be searched, and the latest batch')
     .addHelpText(
       'after',

@@ -14,7 +14,7 @@ const answerMs = 2_000;
 /** Exit code 0 when it is ready, 1 when not; the reason is printed. */
 export async function health(options: HealthOptions): Promise<number> {
   const { config } = await loadFrom(options);
-  const why = options.worker ? await workerFault(config) : await gatewayFault(config);
+  const why = options.worker ? await workerFault(config) : await gatewayFault(config, options);
   const ok = why === undefined;
   if (options.json) printJson({ ok, ...defined({ why }) });
   else process.stdout.write(`${why ?? 'ready'}\n`);
@@ -24,8 +24,8 @@ export async function health(options: HealthOptions): Promise<number> {
 type Config = Awaited<ReturnType<typeof loadFrom>>['config'];
 
 /** Why the gateway is not ready. */
-async function gatewayFault(config: Config): Promise<string | undefined> {
-  const address = await addressOf(config);
+async function gatewayFault(config: Config, options: CommonOptions): Promise<string | undefined> {
+  const address = await addressOf(config, options);
   try {
     const response = await fetch(`http://${address}/readyz`, {
       signal: AbortSignal.timeout(answerMs),

@@ -6,6 +6,7 @@ import type { Node, NodeOptions } from '../../main.ts';
 import { type Config, makeFolder, natsServers } from '../../runtime/config/index.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { exitCodes } from '../exit.ts';
+import { noteRunningGateway } from '../client/running-gateway.ts';
 import { checkOpenFiles } from './open-files.ts';
 import { type CommonOptions, loadToStart } from '../options.ts';
 import { startSmall } from './memory.ts';
@@ -40,8 +41,10 @@ export async function runNode(options: CommonOptions, { start, ready }: Role): P
     if (stop.aborted) return exitCodes.ok;
     throw error;
   }
+  const forget = node.url === undefined ? undefined : noteRunningGateway(config.home, node.url);
   announce(node, ready(node), options);
   await aborted(stop);
+  forget?.();
   await node.stop();
   return exitCodes.ok;
 }

@@ -8,7 +8,8 @@ import type { Config } from '../../runtime/config/index.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { exitCodes, takenPort, takenReasons } from '../exit.ts';
 import { checkOpenFiles } from './open-files.ts';
-import { addressOf, type CommonOptions, loadToStart } from '../options.ts';
+import { noteRunningGateway, runningGateway } from '../client/running-gateway.ts';
+import { type CommonOptions, configuredAddress, loadToStart } from '../options.ts';
 import { startSmall } from './memory.ts';
 import { aborted, untilSignal } from './signals.ts';
 import { version } from '../version.ts';
@@ -17,8 +18,10 @@ export async function start(options: CommonOptions): Promise<number> {
   checkOpenFiles();
   const { config, troupe } = await startSmall(() => open(options));
   const stop = untilSignal();
+  const forget = noteRunningGateway(config.home, troupe.url);
   announce(withSecret(troupe.url, config), options);
   await aborted(stop);
+  forget();
   await troupe.stop();
   return exitCodes.ok;
 }
@@ -29,7 +32,7 @@ async function open(options: CommonOptions) {
   const config = ensureToken(loaded);
   const { startTroupe } = await import('../../main.ts');
   const troupe = await startTroupe(config, {}, { file }).catch((error: unknown) =>
-    explainPort(error, config),
+    explainUse(error, config),
   );
   return { config, troupe };
 }
@@ -52,10 +55,23 @@ function announce(url: string, { json }: CommonOptions): void {
   );
 }
 
+/** Explains what an operator can do about an occupied data folder or port. */
+async function explainUse(error: unknown, config: Config): Promise<never> {
+  const isLocked =
+    error instanceof TroupeError && error.details?.['reason'] === takenReasons.folder;
+  const running = isLocked ? runningGateway(config.home) : undefined;
+  if (running === undefined) return explainPort(error, config);
+  throw new TroupeError(
+    'UNAVAILABLE',
+    `troupe already runs with the data folder ${config.home}, in process ${running.pid}: ${running.url}\nOpen its page: troupe open. Another one needs another folder: --data DIR --port 0`,
+    { details: { reason: takenReasons.folder, pid: running.pid, url: running.url }, cause: error },
+  );
+}
+
 /** Explains what an operator can do about an occupied port. */
 export async function explainPort(error: unknown, config: Config): Promise<never> {
   if (!takenPort(error)) throw error;
-  const address = await addressOf(config);
+  const address = await configuredAddress(config);
   const { isTroupe } = await import('./probe.ts');
   const advice = (await isTroupe(address))
     ? 'troupe already runs there: use it, stop it, or start with --port N and --data DIR'
