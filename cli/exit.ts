@@ -1,4 +1,5 @@
 /** Exit codes of commands, and how failures are printed. */
+import { styleText } from 'node:util';
 import { TroupeError } from '../protocols/errors.ts';
 import { connectionFailure } from '../client/gateway-errors.ts';
 
@@ -65,15 +66,17 @@ export function reportFailure(error: unknown, { json = false } = {}): number {
   if (json) {
     const data = error instanceof TroupeError ? error.toData() : { code: 'INTERNAL', message };
     process.stdout.write(`${JSON.stringify({ error: data }, null, 2)}\n`);
-  } else if (error instanceof TroupeError || takenPort(error)) {
-    process.stderr.write(`troupe: ${message}${adviceFor(error)}\n`);
-  } else if (isSystemError(error)) {
-    process.stderr.write(`troupe: the operating system refused: ${message}${adviceFor(error)}\n`);
   } else {
-    const stack = error instanceof Error ? error.stack : undefined;
-    process.stderr.write(`troupe: internal error\n${stack ?? message}\n`);
+    const prefix = styleText('red', 'troupe:', { stream: process.stderr });
+    process.stderr.write(`${prefix} ${textOf(error, message)}\n`);
   }
   return exitCodeOf(error);
+}
+
+function textOf(error: unknown, message: string): string {
+  if (error instanceof TroupeError || takenPort(error)) return `${message}${adviceFor(error)}`;
+  if (isSystemError(error)) return `the operating system refused: ${message}${adviceFor(error)}`;
+  return `internal error\n${(error instanceof Error && error.stack) || message}`;
 }
 
 function adviceFor(error: unknown): string {

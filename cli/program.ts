@@ -2,7 +2,7 @@
  * The command line: every command, its options and its help. The code of a command is imported when
  * it runs, so that `troupe --help` and each command load nothing of the other commands.
  */
-import { Command } from 'commander';
+import { Argument, Command } from 'commander';
 import { addInspect, addReplay } from './actors/actors-commands.ts';
 import type { ConfigRouteOptions } from './config/config-route.ts';
 import type { AgentOptions } from './chat/agent.ts';
@@ -20,6 +20,7 @@ import {
   withJson,
   withNats,
 } from './command-parts.ts';
+import type { Shell } from './completion.ts';
 import { addConformance } from './conformance/conformance-commands.ts';
 import type { OpenOptions } from './open.ts';
 import type { CommonOptions } from './options.ts';
@@ -53,6 +54,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     addReplay,
     addConfig,
     addDoctor,
+    addCompletion,
   ];
   for (const add of parts) await add(program, finish);
   return program;
@@ -137,6 +139,24 @@ function addAgent(program: Command, finish: Finish): void {
     });
   addAgentPrompt(agent, finish);
   addAgentWorkspace(agent, finish);
+}
+
+function addCompletion(program: Command, finish: Finish): void {
+  program
+    .command('completion')
+    .description('print a script that completes commands and options in a shell')
+    .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
+    .addHelpText(
+      'after',
+      examples(
+        'source <(troupe completion bash)',
+        'source <(troupe completion zsh)',
+        'troupe completion fish > ~/.config/fish/completions/troupe.fish',
+      ),
+    )
+    .action(async (shell: Shell) => {
+      finish(await (await import('./completion.ts')).completion(shell));
+    });
 }
 
 function addConfig(program: Command, finish: Finish): void {

@@ -1,11 +1,12 @@
 /**
- * The log of a process: JSON lines on stderr. Headers and fields that contain secrets are not
+ * The log of a process on stderr: JSON lines, or lines for people at a terminal. Headers and fields that contain secrets are not
  * written, and neither is the content of envelopes, whose payloads may be sensitive.
  *
  * This redaction is the last safeguard. Callers log named facts, and error messages contain no
  * secrets or payloads by contract.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { readableLine } from './readable-log.ts';
 
 /** Names of fields whose values are never logged, at the top level and up to three levels below. */
 const SECRET_FIELDS = [
@@ -43,13 +44,14 @@ export type LogReader = { write(line: string): void };
  */
 export const createLog = (level: string, reader?: LogReader): Logger => {
   const stderr = pino.destination({ dest: 2, sync: true });
-  const both: DestinationStream = {
+  const isTerminal = process.stderr.isTTY;
+  const to: DestinationStream = {
     write(line) {
-      stderr.write(line);
+      stderr.write(isTerminal ? readableLine(line, process.stderr) : line);
       reader?.write(line);
     },
   };
-  return logTo(level, reader === undefined ? stderr : both);
+  return logTo(level, isTerminal || reader !== undefined ? to : stderr);
 };
 
 export const logTo = (level: string, to: DestinationStream): Logger =>

@@ -1,6 +1,7 @@
 /** Actors: the committed state of each actor, without activating it, and their turns. */
 import { Type } from '@sinclair/typebox';
 import type { ActorSummary, ActorView, ActorWait } from '../protocols/actor-view.ts';
+import { activeLeaves } from '../charts/chart.ts';
 import { parseAddress } from '../protocols/address.ts';
 import type { AgentRow } from '../protocols/agent.ts';
 import { BUDGET_KEY, type BudgetRow, BUDGETS_INDEX } from '../protocols/budget.ts';
@@ -67,7 +68,7 @@ const listText = (actors: readonly ActorSummary[]): string =>
         actors.map(({ actor, status, state, effects, timers, stashed, shardLag }) => [
           actor,
           status,
-          JSON.stringify(state),
+          activeLeaves(state).join(', '),
           String(effects),
           String(timers),
           String(stashed),

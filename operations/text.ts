@@ -1,9 +1,11 @@
 /** Text for terminals: tables and time spans. */
+import { styleText } from 'node:util';
 import { plainText } from '../protocols/plain-text.ts';
 
 /**
- * Columns as wide as their widest cell; the last one is not padded. Control characters in
- * cells are replaced, so that a cell from outside cannot control the terminal.
+ * Columns as wide as their widest cell; the last one is not padded. The head is bold where stdout
+ * has colours. Control characters in cells are replaced, so that a cell from outside cannot control
+ * the terminal.
  */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head.map((title) => title.toUpperCase()), ...rows].map((row) => row.map(plainText));
@@ -15,7 +17,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
         .join('  ')
         .trimEnd(),
     )
-    .map((line) => `${line}\n`)
+    .map((line, n) => `${n === 0 ? styleText('bold', line, { stream: process.stdout }) : line}\n`)
     .join('');
 }
 

@@ -3,6 +3,7 @@
  * for each problem. It writes only a probe file, which it removes, and one probe object, which
  * stays in a production bucket.
  */
+import { styleText } from 'node:util';
 import type { Finding } from './doctor-finding.ts';
 import { exitCodes } from '../exit.ts';
 import { type CommonOptions, loadFrom } from '../options.ts';
@@ -20,8 +21,11 @@ export async function doctor(options: CommonOptions): Promise<number> {
   return failed ? exitCodes.failure : exitCodes.ok;
 }
 
+const styles = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
+
 function lineOf({ status, check, message, remedy }: Finding): string {
-  const line = `${status.padEnd(4)}  ${check}: ${message}\n`;
+  const shown = styleText(styles[status], status.padEnd(4), { stream: process.stdout });
+  const line = `${shown}  ${check}: ${message}\n`;
   return remedy ? `${line}      → ${remedy}\n` : line;
 }
 
