@@ -11,4 +11,5 @@ export {
 export { startTroupe, type Troupe } from './compose/embedded.ts';
 export { type DrawnTrace, drawTrace } from './compose/run-trace.ts';
 export type { OwnAgents } from './compose/task-parts.ts';
+export { ownFolders } from './installation/own-folders.ts';
 export { applySettings } from './installation/root-settings.ts';

@@ -56,7 +56,10 @@ const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Patterns of `case`: all paths below the program. */
 const pathPattern = (places: readonly Place[]): string =>
-  places.slice(1).map(({ path }) => quoted(path)).join('|');
+  places
+    .slice(1)
+    .map(({ path }) => quoted(path))
+    .join('|');
 
 function bashScript(places: readonly Place[]): string {
   const cases = places.map(

@@ -16,8 +16,7 @@ export type OpenOptions = CommonOptions & {
 export async function open(options: OpenOptions): Promise<number> {
   const { config } = await loadFrom(options);
   const address = await addressOf(config, options);
-  if (!(await isTroupe(address)))
-    throw connectionError('unreachable', `http://${address}`);
+  if (!(await isTroupe(address))) throw connectionError('unreachable', `http://${address}`);
   const url = withSecret(`http://${address}/`, config);
   const opened = options.browser && (await openBrowser(url));
   if (options.json) printJson({ url, opened });

@@ -41,7 +41,9 @@ function addCommand(group: Command, finish: Finish, operation: Operation): void 
   if (!cli) return;
   const { command, args = [], flags = {}, input } = cli;
   const name = command.slice(command.indexOf(' ') + 1);
-  const made = withJson(withClient(name === 'list' ? defaultCommand(group, name) : group.command(name)));
+  const made = withJson(
+    withClient(name === 'list' ? defaultCommand(group, name) : group.command(name)),
+  );
   if (scope !== 'installation') withTenant(made);
   made.description(lowerCase(summary));
   const { properties, required = [] } = input?.schema ?? params;

@@ -165,6 +165,15 @@ function addConfig(program: Command, finish: Finish): void {
   withJson(withConfig(defaultCommand(config, 'show')))
     .description('print every value and its source; secrets as ***')
     .action(async (options: CommonOptions) => finish(await (await load()).show(options)));
+  withJson(withConfig(config.command('init')))
+    .description('write a configuration file with comments, and its JSON Schema beside it')
+    .addHelpText(
+      'after',
+      examples('troupe config init', 'troupe config init --config ./troupe.json5'),
+    )
+    .action(async (options: CommonOptions) => {
+      finish(await (await import('./config/config-init.ts')).init(options));
+    });
   withJson(withConfig(config.command('check')))
     .description('check the configuration, and print every problem')
     .addHelpText('after', examples('troupe config check --config ./troupe.json5'))

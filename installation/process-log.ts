@@ -1,6 +1,7 @@
 /**
- * The log of a process on stderr: JSON lines, or lines for people at a terminal. Headers and fields that contain secrets are not
- * written, and neither is the content of envelopes, whose payloads may be sensitive.
+ * The log of a process on stderr: JSON lines, or lines for people at a terminal. Headers and fields
+ * that contain secrets are not written, and neither is the content of envelopes, whose payloads may
+ * be sensitive.
  *
  * This redaction is the last safeguard. Callers log named facts, and error messages contain no
  * secrets or payloads by contract.

@@ -22,13 +22,18 @@ export type RunningGateway = {
 const fileIn = (home: string): string => join(home, 'gateway.json');
 
 /**
- * Writes the file for this process; what follows `#` in the URL is a secret and is left out. Returns what removes it, if it still names this process.
+ * Writes the file for this process; what follows `#` in the URL is a secret and is left out.
+ * Returns what removes it, if it still names this process.
  * @throws the error of the operating system
  */
 export function noteRunningGateway(home: string, url: string): () => void {
   const file = fileIn(home);
   const draft = `${file}.${randomBytes(6).toString('hex')}.new`;
-  const running: RunningGateway = { url: url.replace(/#.*/, ''), pid: process.pid, host: hostname() };
+  const running: RunningGateway = {
+    url: url.replace(/#.*/, ''),
+    pid: process.pid,
+    host: hostname(),
+  };
   writeFileSync(draft, `${JSON.stringify(running)}\n`, { mode: 0o600, flag: 'wx' });
   renameSync(draft, file);
   return () => {

@@ -62,8 +62,14 @@ export function viewOf(
 
 const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** @param nowMs wall clock of this machine, from which the age of processes is computed */
-export function render(view: ClusterView, nowMs: number): string {
+/** Most shards with a problem that are shown one by one. */
+const TROUBLED_MAX = 20;
+
+/**
+ * @param nowMs wall clock of this machine, from which the age of processes is computed
+ * @param all every shard, not only those that are not owned or say why they wait
+ */
+export function render(view: ClusterView, nowMs: number, { all = false } = {}): string {
   const { env, cell, nodes, shards } = view;
   const workers = nodes.filter(({ role }) => role === 'worker');
   const gateways = nodes.filter(({ role }) => role === 'gateway');
@@ -73,8 +79,17 @@ export function render(view: ClusterView, nowMs: number): string {
     `${summary(shards)}\n`,
     workers.length === 0 ? '' : `\n${table(workerHead, workers.map(workerCells(nowMs)))}`,
     gateways.length === 0 ? '' : `\n${table(gatewayHead, gateways.map(gatewayCells(nowMs)))}`,
-    `\n${table(shardHead, shards.map(shardCells))}`,
+    shardText(shards, all),
   ].join('');
+}
+
+function shardText(shards: readonly ShardView[], all: boolean): string {
+  const troubled = shards.filter(({ state, why }) => state !== 'owned' || why !== undefined);
+  const shown = all ? shards : troubled.slice(0, TROUBLED_MAX);
+  if (shown.length === 0) return '';
+  const left = (all ? shards : troubled).length - shown.length;
+  const more = left > 0 ? `… and ${left} more; all: troupe cluster --shards\n` : '';
+  return `\n${table(shardHead, shown.map(shardCells))}${more}`;
 }
 
 const count = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`;

@@ -15,6 +15,8 @@ import { untilSignal } from '../processes/signals.ts';
 
 export type ClusterViewOptions = CommonOptions & {
   readonly watch?: boolean;
+  /** show every shard */
+  readonly shards?: boolean;
   /** name of a process */
   readonly check?: string;
 };
@@ -35,7 +37,7 @@ export async function cluster(options: ClusterViewOptions): Promise<number> {
     const look = () => viewOf({ ...link, cell: link.store.cell }, listener.received(listenMs));
     if (options.watch) await watch(look, options, stop);
     else if (options.json) printJson(look());
-    else process.stdout.write(render(look(), Date.now()));
+    else process.stdout.write(textOf(look(), options));
     return exitCodes.ok;
   } catch (error) {
     if (stop.aborted) return exitCodes.interrupted;
@@ -47,16 +49,20 @@ export async function cluster(options: ClusterViewOptions): Promise<number> {
 
 async function watch(
   look: () => ClusterView,
-  { json }: CommonOptions,
+  options: ClusterViewOptions,
   stop: AbortSignal,
 ): Promise<never> {
   const { stdout } = process;
+  const { json } = options;
   for (;;) {
-    const text = json ? `${JSON.stringify(look())}\n` : render(look(), Date.now());
+    const text = json ? `${JSON.stringify(look())}\n` : textOf(look(), options);
     stdout.write(stdout.isTTY && !json ? onePage(text, stdout.rows) : text);
     await pause(redrawMs, undefined, { signal: stop });
   }
 }
+
+const textOf = (view: ClusterView, { shards }: ClusterViewOptions): string =>
+  render(view, Date.now(), { all: shards === true });
 
 const clear = '\u001B[H\u001B[J';
 

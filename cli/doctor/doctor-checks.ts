@@ -224,11 +224,7 @@ export async function sessions(config: Config): Promise<Finding> {
 }
 
 /** No safety property depends on a clock, but a wrong one fires timers early or late. */
-export async function clock(
-  config: Config,
-  now: number,
-  options: CommonOptions,
-): Promise<Finding> {
+export async function clock(config: Config, now: number, options: CommonOptions): Promise<Finding> {
   const fault = await clockFaultOfRunning(config, options);
   if (fault !== undefined) return warn('clock', fault, 'see docs/semantics.md, Clocks');
   const data = join(storeFolder(config), 'data.mdb');

@@ -1,7 +1,14 @@
 /** The commands for hooks. */
 import { Argument, type Command } from 'commander';
 import { HOOKS } from '../../agent/hooks/hooks.ts';
-import { defaultCommand, examples, type Finish, withConfig, withJson, withTenantOf } from '../command-parts.ts';
+import {
+  defaultCommand,
+  examples,
+  type Finish,
+  withConfig,
+  withJson,
+  withTenantOf,
+} from '../command-parts.ts';
 import type { HooksTestOptions } from './hooks.ts';
 import type { TenantOptions } from '../options.ts';
 

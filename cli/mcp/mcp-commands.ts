@@ -1,6 +1,13 @@
 /** The commands for the Model Context Protocol. */
 import type { Command } from 'commander';
-import { defaultCommand, examples, type Finish, withClient, withConfig, withJson } from '../command-parts.ts';
+import {
+  defaultCommand,
+  examples,
+  type Finish,
+  withClient,
+  withConfig,
+  withJson,
+} from '../command-parts.ts';
 import type { ClientOptions, CommonOptions } from '../options.ts';
 import type { AddOptions } from './servers.ts';
 

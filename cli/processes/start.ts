@@ -28,9 +28,11 @@ export async function start(options: CommonOptions): Promise<number> {
 
 async function open(options: CommonOptions) {
   const { config: loaded, file } = await loadToStart(options);
-  const { ensureToken } = await import('../../runtime/config/index.ts');
+  const { ensureToken, makeFolder } = await import('../../runtime/config/index.ts');
   const config = ensureToken(loaded);
-  const { startTroupe } = await import('../../main.ts');
+  const { ownFolders, startTroupe } = await import('../../main.ts');
+  // So that a user finds where own hooks, skills and plugins belong.
+  for (const folder of ownFolders(config)) makeFolder(folder);
   const troupe = await startTroupe(config, {}, { file }).catch((error: unknown) =>
     explainUse(error, config),
   );

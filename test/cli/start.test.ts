@@ -3,7 +3,7 @@
  */
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../runtime/eventually.ts';
@@ -98,8 +98,45 @@ describe('troupe start', () => {
     const first = await startTroupe(['--port', '0'], { home });
     const second = await runProgram(['start', '--port', '0'], { home });
     expect(second).toMatchObject({ code: 6, stdout: '' });
-    expect(second.stderr).toContain(`in use by process ${first.pid}`);
+    expect(second.stderr).toContain(`in process ${first.pid}: ${new URL(first.url).origin}/\n`);
+    expect(second.stderr).toContain('troupe open');
     expect((await fetch(`${new URL(first.url).origin}/readyz`)).status).toBe(200);
+  });
+
+  it('is found by commands on any port, until it ends', async () => {
+    const home = scratchFolder();
+    const noted = join(home, '.troupe/gateway.json');
+    const first = await startTroupe(['--port', '0'], { home });
+    const sessions = await runProgram(['sessions', '--json'], { home });
+    expect(JSON.parse(sessions.stdout)).toEqual({ sessions: [] });
+    const opened = await runProgram(['open', '--no-browser', '--json'], { home });
+    expect(JSON.parse(opened.stdout)).toEqual({ url: first.url, opened: false });
+    expect(readFileSync(noted, 'utf8')).not.toContain(tokenOf(first.url));
+    expect(await runProgram(['health'], { home })).toMatchObject({ code: 0 });
+    // A port that is given wins.
+    const other = String(await reservePort());
+    expect(await runProgram(['sessions', '--port', other], { home })).toMatchObject({ code: 3 });
+    first.child.kill('SIGTERM');
+    await first.ended;
+    expect(existsSync(noted)).toBe(false);
+    const second = await startTroupe(['--port', '0'], { home });
+    second.child.kill('SIGKILL');
+    await second.ended;
+    expect(existsSync(noted)).toBe(true);
+    const free = { TROUPE_PORT: String(await reservePort()) };
+    for (const env of [{}, free]) {
+      const gone = await runProgram(['open', '--no-browser'], { home, env });
+      expect(gone).toMatchObject({ code: 3, stdout: '' });
+    }
+  });
+
+  it('makes the folders of own hooks, skills and plugins, unless they are configured', async () => {
+    const home = scratchFolder();
+    write(home, '.troupe/troupe.json5', "{ skills: { folder: './texts' } }");
+    await startTroupe(['--port', '0'], { home });
+    const made = readdirSync(join(home, '.troupe'));
+    expect(made).toEqual(expect.arrayContaining(['extensions', 'hooks']));
+    expect(made).not.toContain('skills');
   });
 
   it('reports whether another program or troupe uses the port', async () => {

@@ -1,0 +1,51 @@
+/** What holds for every command. */
+import { describe, expect, it } from 'vitest';
+import type { Command } from 'commander';
+import { operationGroupNames } from '../../cli/operation-groups.ts';
+import { buildProgram } from '../../cli/program.ts';
+
+type Named = { readonly path: string; readonly command: Command };
+
+const program = await buildProgram(() => {}, operationGroupNames);
+
+const allBelow = (command: Command, path = ''): readonly Named[] =>
+  command.commands.flatMap((each) => {
+    const own = `${path} ${each.name()}`.trim();
+    return [{ path: own, command: each }, ...allBelow(each, own)];
+  });
+const commands = allBelow(program);
+
+/** They print text of a given form, or talk with a person or a program. */
+const withoutJson = [
+  'chat',
+  'node run',
+  'mcp serve',
+  'charts export',
+  'config schema',
+  'config reference',
+  'completion',
+];
+
+describe('every command', () => {
+  it('is described', () => {
+    expect(commands.length).toBeGreaterThan(80);
+    for (const { path, command } of commands) expect(command.description(), path).not.toBe('');
+  });
+
+  it('prints JSON with --json', () => {
+    const lacking = commands.filter(
+      ({ command }) =>
+        command.commands.length === 0 && !command.options.some(({ long }) => long === '--json'),
+    );
+    expect(lacking.map(({ path }) => path).toSorted()).toEqual(withoutJson.toSorted());
+  });
+
+  it('of a group that has a list lists when the group is called alone', () => {
+    const groups = commands.filter(({ command }) =>
+      command.commands.some((each) => each.name() === 'list'),
+    );
+    expect(groups.length).toBeGreaterThan(20);
+    for (const { path, command } of groups)
+      expect((command as { _defaultCommandName?: string })._defaultCommandName, path).toBe('list');
+  });
+});
