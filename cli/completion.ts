@@ -3,9 +3,7 @@
  * the commands of this version and calls no program while it completes.
  */
 import type { Command } from 'commander';
-import { buildProgram } from './program.ts';
 import { exitCodes } from './exit.ts';
-import { operationGroupNames } from './operation-groups.ts';
 
 export type Shell = 'bash' | 'zsh' | 'fish';
 
@@ -18,9 +16,8 @@ type Word = {
   readonly takesValue?: boolean;
 };
 
-/** Prints the script. */
-export async function completion(shell: Shell): Promise<number> {
-  const program = await buildProgram(() => {}, operationGroupNames);
+/** Prints the script. @param program with all its commands */
+export function completion(shell: Shell, program: Command): number {
   process.stdout.write(scripts[shell](placesOf(program)));
   return exitCodes.ok;
 }

@@ -26,7 +26,7 @@ import type { OpenOptions } from './open.ts';
 import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
 import { addTransferCommands } from './transfer/transfer-commands.ts';
-import { addOperationGroups } from './operation-groups.ts';
+import { addOperationGroups, operationGroupNames } from './operation-groups.ts';
 import { version } from './version.ts';
 
 /** @param args the command line: only the definitions of operations that it names are loaded */
@@ -155,7 +155,8 @@ function addCompletion(program: Command, finish: Finish): void {
       ),
     )
     .action(async (shell: Shell) => {
-      finish(await (await import('./completion.ts')).completion(shell));
+      const whole = await buildProgram(finish, operationGroupNames);
+      finish((await import('./completion.ts')).completion(shell, whole));
     });
 }
 

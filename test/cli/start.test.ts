@@ -108,7 +108,7 @@ describe('troupe start', () => {
     const noted = join(home, '.troupe/gateway.json');
     const first = await startTroupe(['--port', '0'], { home });
     const sessions = await runProgram(['sessions', '--json'], { home });
-    expect(JSON.parse(sessions.stdout)).toEqual({ sessions: [] });
+    expect(JSON.parse(sessions.stdout)).toMatchObject({ sessions: [] });
     const opened = await runProgram(['open', '--no-browser', '--json'], { home });
     expect(JSON.parse(opened.stdout)).toEqual({ url: first.url, opened: false });
     expect(readFileSync(noted, 'utf8')).not.toContain(tokenOf(first.url));
