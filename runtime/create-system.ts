@@ -145,13 +145,16 @@ class RunningSystem implements System {
   readonly #history: HistoryRules;
   #stopping: Promise<void> | undefined;
   /**
-   * A running system keeps its process alive, as a server does; every other timer here does not.
+   * A running system keeps its process alive, as a server does; every other timer here does not. On
+   * a virtual clock it does not, because a simulated process may be killed.
    */
-  readonly #alive = setInterval(() => {}, 2 ** 31 - 1);
+  readonly #alive: NodeJS.Timeout;
 
   constructor(options: SystemOptions, shards: number) {
     const { store, bus, clock = systemClock, env = 'local' } = options;
     this.#o = { ...options, clock, env, shards };
+    this.#alive = setInterval(() => {}, 2 ** 31 - 1);
+    if (clock !== systemClock) this.#alive.unref();
     this.cell = store.cell;
     this.#worker = nodeName(options.cluster?.name);
     this.bus = bus;
