@@ -14,7 +14,8 @@
  * Invariants:
  *  1. Chunks are beside troupe.js, so `new URL('./web/', import.meta.url)` means dist/web in each.
  *  2. The chunks of an older build stay for a day, so that a running program can load its own.
- *  3. dist/build.json names every input with size and time, to detect a stale build.
+ *  3. dist/build.json names every input with size and time, to detect a stale build, and every
+ *     output.
  */
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -163,13 +164,16 @@ function copiedFiles() {
   return new Map(copies.flatMap(filesOf));
 }
 
+/** A second package.json inside of a package confuses bundlers; `troupe sdk` restores its name. */
+const asTemplate = (path) => path.replace(/\bpackage\.json$/, 'package.template.json');
+
 function filesOf({ from, to, without }) {
   if (!fs.existsSync(join(root, from))) return [];
   return fs
     .readdirSync(join(root, from), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !without.includes(extname(entry.name)))
     .map((entry) => relative(join(root, from), join(entry.parentPath ?? entry.path, entry.name)))
-    .map((path) => [join('dist', to, path), join(from, path)]);
+    .map((path) => [join('dist', to, asTemplate(path)), join(from, path)]);
 }
 
 /**
@@ -249,12 +253,8 @@ const inAscii = (text) =>
 
 const hexOf = (unit) => unit.charCodeAt(0).toString(16).padStart(4, '0');
 
-/**
- * Builds everything. `keepMs`: how long chunks of older builds stay; 0 is for a package, and breaks
- * programs of this checkout that were started before.
- * @throws esbuild's BuildFailure, whose errors esbuild has printed
- */
-export async function build({ keepMs = chunkAgeMsMax } = {}) {
+/** Builds everything. @throws esbuild's BuildFailure, whose errors esbuild has printed */
+export async function build() {
   const esbuild = await import('esbuild');
   // Recorded before the build: a file that changes during the build makes the result stale, never
   // wrongly fresh.
@@ -272,10 +272,21 @@ export async function build({ keepMs = chunkAgeMsMax } = {}) {
   const copied = copiedFiles();
   for (const [to, from] of copied) writeWhole(join(root, to), fs.readFileSync(join(root, from)));
   const stamps = inputsOf(results).map((path) => [path, stampUnlessNewer(path, startedMs)]);
-  writeWhole(record, JSON.stringify({ inputs: Object.fromEntries(stamps) }, null, 1));
   const written = [...outputs.map((file) => file.path), ...[...copied.keys()].map(inRoot)];
-  removeOldChunks(new Set(written), keepMs);
+  const outputPaths = written.map((path) => relative(root, path));
+  const made = { inputs: Object.fromEntries(stamps), outputs: outputPaths };
+  writeWhole(record, JSON.stringify(made, null, 1));
+  removeOldChunks(new Set(written), chunkAgeMsMax);
   for (const served of ['sdk', 'web']) removeOldFiles(join(dist, served), new Set(written));
+}
+
+/**
+ * Removes what older builds left, for a package. A program of this checkout that was started before
+ * the last build cannot load the rest of its code any more.
+ */
+export function removeOtherBuilds() {
+  const { outputs } = JSON.parse(fs.readFileSync(record, 'utf8'));
+  removeOldChunks(new Set(outputs.map(inRoot)), 0);
 }
 
 const stampUnlessNewer = (path, startedMs) =>
