@@ -58,13 +58,15 @@ export type Troupe = {
  */
 export async function startTroupe(options: StartOptions): Promise<Troupe> {
   const { data, port, configFile: file, settings, env, tools, actions, processes } = options;
-  const [main, { ensureToken, loadConfig }] = await Promise.all([
+  const [platform, { ensureToken, loadConfig }] = await Promise.all([
     import('../compose/embedded.ts'),
     import('../runtime/config/index.ts'),
   ]);
   const loaded = loadConfig(defined({ file, settings, env, flags: defined({ data, port }) }));
   const config = ensureToken(loaded.config);
   const own = defined({ tools, actions, processes });
-  const { url, system, stop } = await main.startTroupe(config, own, { file: loaded.file });
-  return { url, token: config.gateway.auth.token?.reveal(), system, stop };
+  const troupe = await platform.startTroupe(config, own, { file: loaded.file });
+  const { url, system } = troupe;
+  const token = config.gateway.auth.token?.reveal();
+  return { url, token, system, stop: () => troupe.stop() };
 }

@@ -148,13 +148,11 @@ class RunningSystem implements System {
    * A running system keeps its process alive, as a server does; every other timer here does not. On
    * a virtual clock it does not, because a simulated process may be killed.
    */
-  readonly #alive: NodeJS.Timeout;
+  readonly #alive = setInterval(() => {}, 2 ** 31 - 1);
 
   constructor(options: SystemOptions, shards: number) {
     const { store, bus, clock = systemClock, env = 'local' } = options;
     this.#o = { ...options, clock, env, shards };
-    this.#alive = setInterval(() => {}, 2 ** 31 - 1);
-    if (clock !== systemClock) this.#alive.unref();
     this.cell = store.cell;
     this.#worker = nodeName(options.cluster?.name);
     this.bus = bus;
@@ -242,6 +240,7 @@ class RunningSystem implements System {
   }
 
   start(): Promise<void> {
+    if (this.#o.clock !== systemClock) this.#alive.unref();
     return this.#hosting.start();
   }
 

@@ -22,6 +22,10 @@ export type Surface = {
   readonly internal: readonly string[];
 };
 
+const SCHEMA = /^(export )?declare const \w+: (import\("@sinclair\/typebox"\)\.)?T[A-Z]\w+</;
+/** A table of them, or of codes; the types that refer to it name what they use. */
+const TABLE = /^(export )?declare const \w+: \{/;
+const TABLE_MAX = 4_000;
 const byName = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const nameOf = (node: { type: string; name?: string; value?: unknown }): string =>
   node.name ?? String(node.value);
@@ -73,6 +77,11 @@ export class ApiReader {
     const { declared, imported } = this.#read(file);
     const text = declared.get(name);
     if (text === undefined) return;
+    // Schemas of messages have reports of their own, in protocols/schemas.
+    if (SCHEMA.test(text) || (text.length > TABLE_MAX && TABLE.test(text))) {
+      found.set(key, `declare const ${name}: unknown; // see protocols/schemas`);
+      return;
+    }
     found.set(key, text);
     for (const [, target = '', inner = ''] of text.matchAll(
       /import\("(\.[^"]+)"\)\.([A-Za-z_$][\w$]*)/g,
@@ -135,7 +144,11 @@ function readStatement(path: string, text: string, statement: Statement, file: F
   }
 }
 
-type Declaration = { readonly type: string; readonly id?: unknown; readonly declarations?: unknown };
+type Declaration = {
+  readonly type: string;
+  readonly id?: unknown;
+  readonly declarations?: unknown;
+};
 
 function declare(
   text: string,

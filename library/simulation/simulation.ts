@@ -158,8 +158,11 @@ export class Simulation {
    */
   async until<T>(promise: Promise<T>): Promise<T> {
     let isSettled = false;
-    const done = () => void (isSettled = true);
-    promise.then(done, done);
+    const settle = async () => {
+      await Promise.allSettled([promise]);
+      isSettled = true;
+    };
+    void settle();
     const end = this.nowMs + UNTIL_MS;
     for (;;) {
       await this.#quiet(() => isSettled);
