@@ -6,5 +6,15 @@ export const sessionAddress = (tenant: string, sessionKey: string): Address =>
   address(tenant, 'session', sessionKey);
 export const agentAddress = (tenant: string, agentId: string): Address =>
   address(tenant, 'agent', agentId);
+/**
+ * The supervisor of that name.
+ *
+ * @example
+ * ```ts
+ * import { supervisorAddress } from 'troupe';
+ *
+ * assert.equal(supervisorAddress('default', 'shop'), 'default/supervisor/shop');
+ * ```
+ */
 export const supervisorAddress = (tenant: string, name: string): Address =>
   address(tenant, 'supervisor', name);

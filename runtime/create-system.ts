@@ -105,6 +105,15 @@ const nodeName = (name?: string): string =>
 /**
  * Starts every shard; resolves when each is owned or quarantined. @throws TroupeError when the cell
  * cannot be opened
+ * @example
+ * ```ts
+ * import { createSystem, openEmbedded, supervisionActors } from 'troupe';
+ *
+ * const ports = await openEmbedded({ path: 'system' });
+ * const system = await createSystem({ ...ports, actors: supervisionActors() });
+ * assert.equal(system.status().length, 8);
+ * await system.stop();
+ * ```
  */
 export async function createSystem(options: SystemOptions): Promise<System> {
   const { cluster, shards } = options;

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Packed, packed } from './packed.ts';
+import { root } from '../../tools/install.mjs';
+import { exampleOf, type Packed, packed } from './packed.ts';
 
 /** Megabytes of the specification of the package. */
 const SIZE_MAX = 4_000_000;
@@ -113,3 +114,47 @@ test('the command runs from the package', minutes(1), async () => {
   const command = join('node_modules', 'troupe', 'bin', 'troupe.js');
   expect((await it.node([command, '--version'])).trim()).toBe(version);
 });
+
+/** The entries whose functions and classes must all have an example. */
+const WITH_EXAMPLES = ['troupe', 'troupe/test'];
+/** It needs a server; the suites in test/cluster have one. */
+const ONLY_CHECKED = ['openCluster'];
+
+test('the examples in docstrings are complete, valid and true', minutes(4), async () => {
+  const print = (entry: string) =>
+    `import * as it from '${entry}'; for (const name of Object.keys(it)) if (typeof it[name] === 'function') console.log(name)`;
+  const files: string[] = [];
+  for (const entry of [...WITH_EXAMPLES, 'troupe/agents']) {
+    const names = (await it.node(['--input-type=module', '-e', print(entry)])).trim().split('\n');
+    for (const name of names) {
+      const example = exampleOf(it, entry, name);
+      if (WITH_EXAMPLES.includes(entry)) expect(example, `example of ${name}`).toBeDefined();
+      if (example === undefined) continue;
+      it.write(`${name}.mts`, `import assert from 'node:assert/strict';\n${example}`);
+      files.push(name);
+    }
+  }
+  const compilerOptions = { strict: true, module: 'nodenext', target: 'es2023', types: ['node'] };
+  const sources = files.map((name) => `${name}.mts`);
+  it.write('tsconfig.json', JSON.stringify({ compilerOptions, files: sources }));
+  await expect(it.tool('typescript/bin/tsc', ['-p', '.'])).resolves.toBe('');
+  for (const name of files) if (!ONLY_CHECKED.includes(name)) await it.node([`${name}.mjs`]);
+});
+
+test.each(['order', 'supervisor', 'tools'])(
+  'examples/%s runs outside of the repository',
+  minutes(2),
+  async (name) => {
+    await build({
+      entryPoints: [join(root, 'examples', name, 'main.ts')],
+      outfile: join(it.folder, `${name}.mjs`),
+      bundle: true,
+      format: 'esm',
+      platform: 'node',
+      packages: 'external',
+      tsconfigRaw: {},
+      logLevel: 'silent',
+    });
+    expect(await it.node([`${name}.mjs`])).not.toBe('');
+  },
+);

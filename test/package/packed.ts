@@ -4,7 +4,15 @@
  * used and not declared is missing there.
  */
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -79,4 +87,19 @@ export async function packed(): Promise<Packed> {
     tool: (path, args) => node([join(root, 'node_modules', path), ...args]),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+/** The example in the docstring of an export, from the declarations of the package. */
+export function exampleOf({ folder }: Packed, entry: string, name: string): string | undefined {
+  const types = join(folder, 'node_modules', 'troupe', 'dist', 'types');
+  const declaration = new RegExp(
+    `/\\*\\*((?:(?!\\*/)[\\s\\S])*)\\*/\\s*export declare (?:abstract )?(?:class|function|const) ${name}\\b`,
+  );
+  for (const path of readdirSync(types, { recursive: true, encoding: 'utf8' })) {
+    if (!path.endsWith('.d.ts') || (entry !== 'troupe/client' && path.includes('/sdk/'))) continue;
+    const comment = declaration.exec(readFileSync(join(types, path), 'utf8'))?.[1];
+    const example = /```ts\n([\s\S]*?)```/.exec(comment ?? '')?.[1];
+    if (example !== undefined) return example.replaceAll(/^ *\* ?/gm, '');
+  }
+  return undefined;
 }
