@@ -1,6 +1,6 @@
 /**
  * The declarations (.d.ts) of the package's entries, in dist/types/. The compiler writes those of
- * every source file into dist/declarations/; the ones that an entry reaches are copied from there,
+ * every source file below dist/declarations/; those that an entry reaches are copied from there,
  * and import each other as `.js`, which every compiler resolves.
  */
 import { spawnSync } from 'node:child_process';
@@ -8,9 +8,12 @@ import * as fs from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { root } from './install.mjs';
 
-const emitted = join(root, 'dist', 'declarations');
+const folder = join(root, 'dist', 'declarations');
+/** Of this process: several may run at once. */
+const emitted = join(folder, String(process.pid));
+const partial = join(folder, `types-${process.pid}`);
 const types = join(root, 'dist', 'types');
-const record = join(emitted, 'record.json');
+const record = join(folder, 'record.json');
 const project = join(root, 'tsconfig.library.json');
 
 /** Declarations of each entry, by its name in `exports` of package.json. */
@@ -64,7 +67,7 @@ function copy(path, copied) {
   const text = fs.readFileSync(source, 'utf8');
   for (const [, , target] of withoutComments(text).matchAll(imported))
     copy(join(dirname(path), `${target}.d.ts`), copied);
-  const target = join(types, path);
+  const target = join(partial, path);
   fs.mkdirSync(dirname(target), { recursive: true });
   fs.writeFileSync(target, text.replace(imported, '$1$2.js$3'));
 }
@@ -82,8 +85,10 @@ export function ensureDeclarations() {
   emit();
   const sources = filesOf(emitted).map((path) => path.replace(/\.d\.ts$/, '.ts'));
   for (const path of sources) before.set(path, stampOf(join(root, path)));
-  fs.rmSync(types, { recursive: true, force: true });
   const copied = new Set();
   for (const path of entryTypes().values()) copy(relative(types, path), copied);
+  fs.rmSync(types, { recursive: true, force: true });
+  fs.renameSync(partial, types);
+  fs.rmSync(emitted, { recursive: true, force: true });
   fs.writeFileSync(record, JSON.stringify({ inputs: Object.fromEntries(before) }));
 }
