@@ -8,12 +8,12 @@ import * as fs from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { root } from './install.mjs';
 
-const folder = join(root, 'dist', 'declarations');
+const home = join(root, 'dist', 'declarations');
 /** Of this process: several may run at once. */
-const emitted = join(folder, String(process.pid));
-const partial = join(folder, `types-${process.pid}`);
+const emitted = join(home, String(process.pid));
+const partial = join(home, `types-${process.pid}`);
 const types = join(root, 'dist', 'types');
-const record = join(folder, 'record.json');
+const record = join(home, 'record.json');
 const project = join(root, 'tsconfig.library.json');
 
 /** Declarations of each entry, by its name in `exports` of package.json. */
