@@ -1,5 +1,4 @@
 /** The entry point of the actors: the shipped types, and the addresses of their instances. */
-import { type Address, address } from '../protocols/address.ts';
 import { type ActorDefinition, defineActor } from '../runtime/index.ts';
 import { agentMessageEffects } from './agent-message/effects.ts';
 import { agentMessageMachine } from './agent-message/machine.ts';
@@ -33,8 +32,6 @@ import { remoteCallEffects } from './remote-call/effects.ts';
 import { remoteCallMachine } from './remote-call/machine.ts';
 import { pushEffects } from './push/effects.ts';
 import { pushMachine } from './push/machine.ts';
-import { rootMachine } from './root/machine.ts';
-import { withPlacement } from './root/migrate.ts';
 import { assemble } from './session/effects/assemble.ts';
 import { callModel } from './session/effects/call-model.ts';
 import { callOnce } from './session/effects/call-once.ts';
@@ -50,7 +47,7 @@ import { sequenceMachine } from './sequence/machine.ts';
 import { sessionMachine } from './session/machine.ts';
 import { withAgentLoop } from './session/migrate.ts';
 import { subagentMachine } from './subagent/machine.ts';
-import { supervisorMachine } from './supervisor/machine.ts';
+import { supervisionActors } from './supervision-actors.ts';
 import { check } from './task/effects/check.ts';
 import { choose } from './task/effects/choose.ts';
 import { compensate } from './task/effects/compensate.ts';
@@ -83,14 +80,8 @@ export {
 export { ActionCatalog, etaSecOf, termsOf } from './task/catalog.ts';
 export type { TaskLabels, TaskServices } from './task/services.ts';
 
-/** One conversation. `sessionKey` is canonical, as protocols/session-key.ts makes it. */
-export const sessionAddress = (tenant: string, sessionKey: string): Address =>
-  address(tenant, 'session', sessionKey);
-export const agentAddress = (tenant: string, agentId: string): Address =>
-  address(tenant, 'agent', agentId);
+export { agentAddress, sessionAddress, supervisorAddress } from './addresses.ts';
 export { rootAddress } from '../protocols/supervision.ts';
-export const supervisorAddress = (tenant: string, name: string): Address =>
-  address(tenant, 'supervisor', name);
 
 /**
  * The definitions of the types that ship, for `createSystem({ actors })`; its `services` must be
@@ -120,14 +111,7 @@ const sessionEffects = {
 
 /** Who talks with people, and who looks after the others. */
 const conversationActors = (): ActorDefinition[] => [
-  defineActor({
-    type: 'root',
-    version: 2,
-    machine: rootMachine,
-    migrate: { 1: withPlacement },
-    idleMs: 86_400_000,
-  }),
-  defineActor({ type: 'supervisor', version: 1, machine: supervisorMachine }),
+  ...supervisionActors(),
   defineActor({ type: 'agent', version: 2, machine: agentMachine, migrate: { 1: withCosts } }),
   // A failed budget resumes: a restart would grant the day's budget a second time.
   defineActor({

@@ -2,7 +2,7 @@
  * `troupe sdk`: writes the TypeScript or Python client of this version into a folder. The client
  * needs no other part of troupe.
  */
-import { cpSync, existsSync, readdirSync, statSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TroupeError } from '../protocols/errors.ts';
@@ -24,6 +24,8 @@ export function writeSdk(
   }
   makeFolder(out);
   cpSync(join(sdkFolder(), language), out, { recursive: true });
+  const template = join(out, 'package.template.json');
+  if (existsSync(template)) renameSync(template, join(out, 'package.json'));
   const files = readdirSync(out, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))

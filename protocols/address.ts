@@ -31,7 +31,18 @@ const KEY_UNITS_SURE = Math.floor(ADDRESS_KEY_BYTES_MAX / 3);
 const keyFits = (key: string): boolean =>
   key.length <= KEY_UNITS_SURE || Buffer.byteLength(key, 'utf8') <= ADDRESS_KEY_BYTES_MAX;
 
-/** @throws TroupeError INVALID_ARGUMENT; names the part and the rule it violates */
+/**
+ * The address of an actor.
+ *
+ * @throws TroupeError INVALID_ARGUMENT; names the part and the rule it violates
+ * @example
+ * ```ts
+ * import { address } from 'troupe';
+ *
+ * assert.equal(address('default', 'order', '4711'), 'default/order/4711');
+ * assert.throws(() => address('default', 'order', ''), { code: 'INVALID_ARGUMENT' });
+ * ```
+ */
 export const address = (tenant: string, type: string, key: string): Address => {
   if (!NAME.test(tenant)) throw nameError('tenant', tenant);
   if (!NAME.test(type)) throw nameError('type', type);
@@ -51,7 +62,18 @@ export const address = (tenant: string, type: string, key: string): Address => {
   return `${tenant}/${type}/${key}` as Address;
 };
 
-/** @throws TroupeError INVALID_ARGUMENT; says what is wrong */
+/**
+ * The parts of an address.
+ *
+ * @throws TroupeError INVALID_ARGUMENT; says what is wrong
+ * @example
+ * ```ts
+ * import { parseAddress } from 'troupe';
+ *
+ * const { type, key } = parseAddress('default/order/2026/4711');
+ * assert.deepEqual([type, key], ['order', '2026/4711']);
+ * ```
+ */
 export const parseAddress = (text: string): AddressParts => {
   const first = text.indexOf('/');
   const second = first < 0 ? -1 : text.indexOf('/', first + 1);

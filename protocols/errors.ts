@@ -170,6 +170,14 @@ export type TroupeErrorOptions = {
 /**
  * An operating failure with a code of the taxonomy. `cause` stays in the process: `toData` omits
  * it.
+ *
+ * @example
+ * ```ts
+ * import { TroupeError } from 'troupe';
+ *
+ * const error = new TroupeError('UNAVAILABLE', 'the bank is closed', { retryAfterMs: 60_000 });
+ * assert.equal(error.toData().retryAfterMs, 60_000);
+ * ```
  */
 export class TroupeError extends Error {
   override readonly name = 'TroupeError';
@@ -210,6 +218,13 @@ export const isErrorData = (value: unknown): value is ErrorData =>
 /**
  * Converts anything thrown to ErrorData. A TroupeError or ErrorData keeps its code and the other
  * three known fields; anything else becomes INTERNAL with its message. Never throws.
+ *
+ * @example
+ * ```ts
+ * import { errorData } from 'troupe';
+ *
+ * assert.deepEqual(errorData(new Error('no paper')), { code: 'INTERNAL', message: 'no paper' });
+ * ```
  */
 export const errorData = (thrown: unknown): ErrorData => {
   if (thrown instanceof TroupeError || isErrorData(thrown)) return dataOf(thrown);

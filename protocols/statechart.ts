@@ -17,7 +17,19 @@ import type { ErrorData } from './errors.ts';
 // A registered symbol, so that several copies of this module recognize the same placeholders.
 const EFFECT = Symbol.for('troupe.effect');
 
-/** Placeholder for awaited work: carries the types of input and output and is never started. */
+/**
+ * Placeholder for awaited work: carries the types of output and input and is never started. The
+ * implementation is in `defineActor({ effects })`.
+ *
+ * @example
+ * ```ts
+ * import { effect } from 'troupe';
+ * import { setup } from 'xstate';
+ *
+ * const chart = setup({ actors: { charge: effect<string, { cents: number }>() } });
+ * assert.ok(chart);
+ * ```
+ */
 export const effect = <Output, Input>() =>
   Object.assign(
     fromPromise<Output, Input>(() =>
@@ -70,6 +82,13 @@ export type Meta = {
 /**
  * The clock's time, which may be set back: only for comparison with external dates (due dates,
  * timestamps). Use `now` for everything else.
+ *
+ * @example
+ * ```ts
+ * import { wallOf } from 'troupe';
+ *
+ * assert.equal(wallOf({ now: 1_000, aheadMs: 400 }), 600);
+ * ```
  */
 export const wallOf = ({ now, aheadMs = 0 }: Pick<Meta, 'now' | 'aheadMs'>): number =>
   now - aheadMs;

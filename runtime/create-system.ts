@@ -105,6 +105,15 @@ const nodeName = (name?: string): string =>
 /**
  * Starts every shard; resolves when each is owned or quarantined. @throws TroupeError when the cell
  * cannot be opened
+ * @example
+ * ```ts
+ * import { createSystem, openEmbedded, supervisionActors } from 'troupe';
+ *
+ * const ports = await openEmbedded({ path: 'system' });
+ * const system = await createSystem({ ...ports, actors: supervisionActors() });
+ * assert.equal(system.status().length, 8);
+ * await system.stop();
+ * ```
  */
 export async function createSystem(options: SystemOptions): Promise<System> {
   const { cluster, shards } = options;
@@ -145,7 +154,8 @@ class RunningSystem implements System {
   readonly #history: HistoryRules;
   #stopping: Promise<void> | undefined;
   /**
-   * A running system keeps its process alive, as a server does; every other timer here does not.
+   * A running system keeps its process alive, as a server does; every other timer here does not. On
+   * a virtual clock it does not, because a simulated process may be killed.
    */
   readonly #alive = setInterval(() => {}, 2 ** 31 - 1);
 
@@ -239,6 +249,7 @@ class RunningSystem implements System {
   }
 
   start(): Promise<void> {
+    if (this.#o.clock !== systemClock) this.#alive.unref();
     return this.#hosting.start();
   }
 

@@ -20,8 +20,17 @@ export const embeddedBlobsFolder = (path: string): string => join(path, 'blobs')
 export type Ports = { readonly store: EmbeddedStore; readonly bus: Bus; readonly blobs: Blobs };
 
 /**
+ * Opens log, state, bus and blobs in one folder, for `createSystem`.
+ *
  * @throws TroupeError UNAVAILABLE when another process has the folder; INTERNAL when its data is
  * damaged
+ * @example
+ * ```ts
+ * import { createSystem, openEmbedded } from 'troupe';
+ *
+ * const system = await createSystem({ ...(await openEmbedded({ path: 'shop' })), actors: [] });
+ * await system.stop();
+ * ```
  */
 export async function openEmbedded({
   path,

@@ -3,6 +3,8 @@ export const bundle: string;
 export function isStale(): boolean;
 export function build(): Promise<void>;
 export function ensureBuilt(): void;
+/** Removes what older builds left in dist/. */
+export function removeOtherBuilds(): void;
 /** Settings that a bundle for Node has in common with any other of ours. */
 export const nodeBundle: import('esbuild').BuildOptions;
 /** Settings of the bundles of the web pages. */

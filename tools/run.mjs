@@ -3,7 +3,7 @@
  * does not read TypeScript, so the program is bundled into dist/run/ first; packages stay outside
  * of the bundle. The program receives only its own arguments.
  */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { nodeBundle } from './build.mjs';
@@ -21,10 +21,12 @@ const esbuild = await import('esbuild');
 const toolsStay = {
   name: 'tools stay',
   setup({ onResolve }) {
-    onResolve({ filter: /\/tools\/\w+\.mjs$/ }, ({ path, resolveDir }) => ({
-      path: pathToFileURL(join(resolveDir, path)).href,
-      external: true,
-    }));
+    onResolve({ filter: /^\.{1,2}\/.*\.mjs$/ }, ({ path, resolveDir }) => {
+      const file = join(resolveDir, path);
+      return dirname(file) === join(root, 'tools')
+        ? { path: pathToFileURL(file).href, external: true }
+        : undefined;
+    });
   },
 };
 await esbuild.build({

@@ -14,8 +14,9 @@ const generators = [
   'tools/generate-sdk.ts',
   'tools/generate-operations.ts',
   'tools/generate-charts.ts',
+  'tools/generate-api.ts',
 ];
-const generatedFolders = ['protocols/schemas', 'protocols/sdk'];
+const generatedFolders = ['protocols/schemas', 'protocols/sdk', 'docs/api'];
 const generatedPages = ['docs/operations.md', 'charts/layouts.json'];
 
 function run(command, args) {

@@ -1,12 +1,11 @@
 /** The agents of the trip: an airline, a hotel, and a travel desk that reads their records. */
 import { Type } from '@sinclair/typebox';
-import { type ActionDefinition, defineAction } from '../../actors/index.ts';
-import type { OwnAgents } from '../../main.ts';
+import { type ActionDefinition, defineAction, type StartOptions } from 'troupe/agents';
 import { bookTrip } from './trip.ts';
 import type { World } from './world.ts';
 
 /** In the form that `startTroupe` accepts. */
-export const travelAgents = (world: World): OwnAgents => ({
+export const travelAgents = (world: World): Pick<StartOptions, 'actions' | 'processes'> => ({
   processes: [bookTrip],
   actions: [...airline(world), hotel(world), travelDesk(world)],
 });

@@ -11,7 +11,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TaskView } from '../../protocols/task.ts';
+import type { TaskView } from 'troupe/agents';
 import { World } from './world.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'troupe-trip-'));

@@ -3,8 +3,7 @@
  * Prints its URL when it is ready, and stops at SIGTERM.
  */
 import { join } from 'node:path';
-import { startTroupe } from '../../main.ts';
-import { ensureToken, loadConfig } from '../../runtime/config/index.ts';
+import { startTroupe } from 'troupe/agents';
 import { travelAgents } from './agents.ts';
 import { World } from './world.ts';
 
@@ -16,7 +15,10 @@ if (!folder || !port) {
 const world = new World(join(folder, 'bookings.jsonl'), {
   clerkMs: Number(process.env['CLERK_MS'] ?? 0),
 });
-const { config } = loadConfig({ flags: { data: join(folder, 'troupe'), port } });
-const troupe = await startTroupe(ensureToken(config), travelAgents(world));
+const troupe = await startTroupe({
+  data: join(folder, 'troupe'),
+  port: Number(port),
+  ...travelAgents(world),
+});
 console.log(troupe.url);
 process.once('SIGTERM', () => void troupe.stop());

@@ -3,7 +3,7 @@
  * an agent that verifies.
  */
 import { Type } from '@sinclair/typebox';
-import { defineProcess } from '../../actors/index.ts';
+import { defineProcess } from 'troupe/agents';
 
 const looks = (wanted: boolean) => ({
   action: 'travel_desk.check_booking',

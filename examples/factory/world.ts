@@ -4,7 +4,7 @@
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TroupeError } from '../../protocols/index.ts';
+import { TroupeError } from 'troupe';
 
 export type Entry = {
   readonly what: 'seat' | 'room';

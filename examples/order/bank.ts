@@ -1,6 +1,6 @@
 /** A bank: an external system that keeps running while the shop's computer is down. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TroupeError } from '../../protocols/index.ts';
+import { TroupeError } from 'troupe';
 
 export class Bank {
   /** all charges, with the shop's reference; a repeated request is a second charge */

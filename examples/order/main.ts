@@ -5,8 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { address } from '../../protocols/index.ts';
-import { createSystem, openEmbedded, type System } from '../../runtime/index.ts';
+import { address, createSystem, openEmbedded, type System } from 'troupe';
 import { Bank } from './bank.ts';
 import { order } from './order.ts';
 

@@ -1,8 +1,7 @@
 /** An order: it is placed, paid once, packed and shipped, also if a process dies meanwhile. */
 import { assign, setup } from 'xstate';
-import { type ActorInput, type Delivered, effect, hostActions } from '../../protocols/index.ts';
-import type { ErrorData, ReplyRef } from '../../protocols/index.ts';
-import { defineActor } from '../../runtime/index.ts';
+import { type ActorInput, defineActor, type Delivered, effect, hostActions } from 'troupe';
+import type { ErrorData, ReplyRef } from 'troupe';
 import type { Bank } from './bank.ts';
 
 type Context = { cents: number; customer: ReplyRef | null; receipt: string };

@@ -6,14 +6,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { address } from '../../protocols/index.ts';
 import {
+  address,
+  createSystem,
+  openEmbedded,
+  ROOT,
   type Strategy,
   type SupervisorRow,
   type SupervisorStart,
-  ROOT,
-} from '../../protocols/supervision.ts';
-import { createSystem, openEmbedded } from '../../runtime/index.ts';
+} from 'troupe';
 import { shopActors } from './shop.ts';
 
 const path = mkdtempSync(join(tmpdir(), 'troupe-supervisor-'));

@@ -1,8 +1,6 @@
 /** A till of a shop that counts its sales and can fail. A supervisor supervises several. */
 import { assign, setup } from 'xstate';
-import { shippedActors } from '../../actors/index.ts';
-import { type ActorInput, hostActions } from '../../protocols/index.ts';
-import { defineActor } from '../../runtime/index.ts';
+import { type ActorInput, defineActor, hostActions, supervisionActors } from 'troupe';
 
 type TillEvent = { type: 'till.open' } | { type: 'till.sell' } | { type: 'till.jam' };
 
@@ -41,6 +39,6 @@ const tillMachine = setup({
  * What a system needs to supervise tills. The root is the supervisor of actors without another one.
  */
 export const shopActors = [
-  ...shippedActors().filter(({ type }) => type === 'root' || type === 'supervisor'),
+  ...supervisionActors(),
   defineActor({ type: 'till', version: 1, machine: tillMachine }),
 ];

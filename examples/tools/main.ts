@@ -6,16 +6,17 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { sessionAddress } from '../../actors/index.ts';
-import { startTroupe, type Troupe } from '../../main.ts';
-import type { RunRow } from '../../protocols/session.ts';
-import { ensureToken, loadConfig } from '../../runtime/config/index.ts';
+import { type RunRow, sessionAddress, startTroupe, type Troupe } from 'troupe/agents';
 import { postage } from './postage.ts';
 
 const data = mkdtempSync(join(tmpdir(), 'troupe-tools-'));
-const { config } = loadConfig({ env: {}, flags: { data, port: '0' } });
-const quiet = { ...ensureToken(config), log: { level: 'warn' as const } };
-const troupe = await startTroupe(quiet, { tools: [postage] });
+const troupe = await startTroupe({
+  data,
+  port: 0,
+  env: {},
+  settings: { log: { level: 'warn' } },
+  tools: [postage],
+});
 try {
   for (const question of [
     'call postage {"kilograms": 2.4, "country": "VN"}',

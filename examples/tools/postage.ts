@@ -1,6 +1,6 @@
 /** A tool that computes the postage of a parcel. Its arguments are validated before it runs. */
 import { Type } from '@sinclair/typebox';
-import { defineTool } from '../../actors/index.ts';
+import { defineTool } from 'troupe/agents';
 
 const CENTS_PER_KG = { DE: 250, VN: 900 } as const;
 const COUNTRIES = Object.keys(CENTS_PER_KG) as (keyof typeof CENTS_PER_KG)[];

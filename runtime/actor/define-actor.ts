@@ -19,7 +19,51 @@ export type * from './definition.ts';
 export type * from './effect.ts';
 export { createRegistry, type Registry } from './registry.ts';
 
-/** @throws TroupeError INVALID_ARGUMENT that lists every problem, with its state or its option */
+/**
+ * Registers a statechart as an actor type.
+ *
+ * @throws TroupeError INVALID_ARGUMENT that lists every problem, with its state or its option
+ * @example
+ * ```ts
+ * import { type ActorInput, address, defineActor, hostActions, type Delivered } from 'troupe';
+ * import { simulate } from 'troupe/test';
+ * import { assign, setup } from 'xstate';
+ *
+ * type Add = Delivered<{ type: 'counter.add'; amount: number }>;
+ * const machine = setup({
+ *   types: { context: {} as { sum: number }, events: {} as Add, input: {} as ActorInput },
+ *   actions: {
+ *     ...hostActions,
+ *     add: assign({ sum: ({ context, event }) => context.sum + event.amount }),
+ *   },
+ * }).createMachine({
+ *   id: 'counter',
+ *   context: { sum: 0 },
+ *   initial: 'counting',
+ *   states: {
+ *     counting: {
+ *       on: {
+ *         'counter.add': {
+ *           actions: [
+ *             'add',
+ *             {
+ *               type: 'reply',
+ *               params: ({ context, event }) => ({ to: event.meta.reply, result: context.sum }),
+ *             },
+ *           ],
+ *         },
+ *       },
+ *     },
+ *   },
+ * });
+ * const counter = defineActor({ type: 'counter', version: 1, machine });
+ * const simulation = await simulate({ actors: [counter] });
+ * const add = { type: 'counter.add', amount: 2 };
+ * const answer = await simulation.ask(address('default', 'counter', 'a'), add);
+ * assert.deepEqual(answer, { kind: 'answered', result: 2 });
+ * await simulation.stop();
+ * ```
+ */
 export function defineActor<const Machine extends AnyStateMachine>(
   options: ActorOptions<Machine>,
 ): ActorDefinition {

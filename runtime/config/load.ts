@@ -33,6 +33,8 @@ export type LoadInput = {
    * there
    */
   readonly file?: string;
+  /** what a file would contain; no file is read */
+  readonly settings?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly flags?: ConfigFlags;
   /** the user's home folder, for `~` and the default data folder `~/.troupe` */
@@ -62,7 +64,9 @@ export function loadConfig(input: LoadInput = {}): LoadedConfig {
   const userHome = input.home ?? homedir();
   const path = (text: string, base = process.cwd()) => resolve(base, expandHome(text, userHome));
   const home = path(flags.data || env.TROUPE_HOME || join(userHome, '.troupe'));
-  const document = readDocument(namedFile(input, env, path), home);
+  const document = input.settings
+    ? { raw: structuredClone(input.settings) }
+    : readDocument(namedFile(input, env, path), home);
   const layers = new Layers(document);
   layOver(layers, env, flags);
   nameApis(layers);

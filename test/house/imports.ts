@@ -62,6 +62,7 @@ const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
   installation: (target) => !any(inFolder('cli'), inFolder('compose'), outsideProduct)(target),
   cli: (target) => !outsideProduct(target),
   compose: (target) => !outsideProduct(target),
+  library: (target) => !outsideProduct(target),
   'main.ts': (target) => !outsideProduct(target),
   tools: (target) => !any(inFolder('test'), inFolder('bench'))(target),
   'vitest.config.ts': () => false,

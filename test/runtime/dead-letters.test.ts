@@ -5,7 +5,7 @@ import { deadLetterSubject } from '../../protocols/subjects.ts';
 import { auditSubject, DeadLetterLog } from '../../runtime/dead-letters.ts';
 import { createMemoryStore } from '../../runtime/log/memory.ts';
 import { encodeKept } from '../../runtime/shard/commit/records.ts';
-import { VirtualClock } from '../sim/virtual-clock.ts';
+import { VirtualClock } from '../../library/simulation/virtual-clock.ts';
 import { puppet } from './system/world.ts';
 
 const audit = { who: 'otto', why: 'seen' };

@@ -13,7 +13,7 @@ import type { SendOptions, ShardStatus } from '../../runtime/index.ts';
 import { AppendUnknown, type Log } from '../../runtime/log/log.ts';
 import { createMemoryStore } from '../../runtime/log/memory.ts';
 import { decodeMail } from '../../runtime/shard/commit/records.ts';
-import { settled, VirtualClock } from '../sim/virtual-clock.ts';
+import { settled, VirtualClock } from '../../library/simulation/virtual-clock.ts';
 
 const machine = setup({}).createMachine({
   id: 'thing',

@@ -12,13 +12,13 @@ import { MemoryState } from '../../runtime/state/memory.ts';
 import type { State } from '../../runtime/state/state.ts';
 import { killer } from './actors.ts';
 import { Auditor } from './auditor.ts';
-import { SimProcess } from './process.ts';
+import { SimProcess } from '../../library/simulation/process.ts';
 import type { Random } from './random.ts';
 import { type BlobFaults, SimBlobs } from './sim-blobs.ts';
 import { type BusFaults, SimBus } from './sim-bus.ts';
 import { type LogFaults, NO_LOG_FAULTS, SimLog } from './sim-log.ts';
 import { SimStore } from './sim-store.ts';
-import { VirtualClock } from './virtual-clock.ts';
+import { VirtualClock } from '../../library/simulation/virtual-clock.ts';
 import { SimWorker } from './worker.ts';
 import { BOSS } from './workload.ts';
 

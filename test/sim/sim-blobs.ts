@@ -5,7 +5,7 @@
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../../runtime/blobs/blobs.ts';
 import type { Random } from './random.ts';
-import type { VirtualClock } from './virtual-clock.ts';
+import type { VirtualClock } from '../../library/simulation/virtual-clock.ts';
 
 export type BlobFaults = {
   /** a write that fails and leaves half of the bytes under its name */

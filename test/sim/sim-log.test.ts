@@ -7,7 +7,7 @@ import { AppendUnknown } from '../../runtime/log/log.ts';
 import { logContract } from '../runtime/log/contract.ts';
 import { Random } from './random.ts';
 import { type LogFaults, NO_LOG_FAULTS, SimLog, type Stored } from './sim-log.ts';
-import { settled, VirtualClock } from './virtual-clock.ts';
+import { settled, VirtualClock } from '../../library/simulation/virtual-clock.ts';
 
 const make = async () => {
   const clock = new VirtualClock();

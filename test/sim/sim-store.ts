@@ -8,10 +8,10 @@ import type { Log } from '../../runtime/log/log.ts';
 import { type Durability, openWalStore, type WalStore } from '../../runtime/log/wal-store.ts';
 import { entriesOf, type Frame } from '../../runtime/log/wal/frame.ts';
 import { SimulatedDisk } from '../runtime/log/simulated-disk.ts';
-import type { SimProcess } from './process.ts';
+import type { SimProcess } from '../../library/simulation/process.ts';
 import type { Random } from './random.ts';
 import type { Stored } from './sim-log.ts';
-import type { VirtualClock } from './virtual-clock.ts';
+import type { VirtualClock } from '../../library/simulation/virtual-clock.ts';
 
 export type SimStoreOptions = {
   readonly clock: VirtualClock;

@@ -23,7 +23,7 @@ import type { ShardStatus } from '../../runtime/system.ts';
 import { type Answer, type Call, simActors, type World } from './actors.ts';
 import type { Auditor } from './auditor.ts';
 import { stateFaults } from './closing.ts';
-import type { SimProcess } from './process.ts';
+import type { SimProcess } from '../../library/simulation/process.ts';
 import type { Random } from './random.ts';
 
 export const SIM_ENV = 'sim';

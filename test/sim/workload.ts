@@ -8,7 +8,7 @@ import type { AskAnswer, SendOptions, System, TellAnswer } from '../../runtime/s
 import { type Command, type Onward, SIM_TYPES } from './actors.ts';
 import type { Auditor, Request } from './auditor.ts';
 import type { Random } from './random.ts';
-import type { VirtualClock } from './virtual-clock.ts';
+import type { VirtualClock } from '../../library/simulation/virtual-clock.ts';
 
 export const BOSS = address('t', 'boss', 'b');
 const DEPTH_MAX = 3;

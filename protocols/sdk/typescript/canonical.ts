@@ -11,9 +11,17 @@ export const canonical = (value: unknown): string => {
   return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${canonical(field)}`).join(',')}}`;
 };
 
+/** The fields of a JSON Web Key (RFC 8037) that a signature needs. */
+export type PrivateJwk = {
+  readonly kty?: string;
+  readonly crv?: string;
+  readonly x?: string;
+  readonly d?: string;
+};
+
 /** An Ed25519 private key, or a function that signs with one (a key service). */
 export type SigningKey = { readonly kid: string } & (
-  | { readonly jwk: JsonWebKey }
+  | { readonly jwk: PrivateJwk }
   | { readonly sign: (data: Uint8Array<ArrayBuffer>) => Promise<Uint8Array> }
 );
 
@@ -34,7 +42,7 @@ export const signerOf = (key: SigningKey): ((text: string) => Promise<string>) =
 };
 
 /** Imports only the key itself; runtimes disagree on the names of its usages. */
-const privateKeyOf = ({ kty, crv, x, d }: JsonWebKey): Promise<CryptoKey> => {
+const privateKeyOf = ({ kty, crv, x, d }: PrivateJwk): Promise<CryptoKey> => {
   const jwk = { kty, crv, x, d } as JsonWebKey;
   return crypto.subtle.importKey('jwk', jwk, { name: 'Ed25519' }, false, ['sign']);
 };

@@ -2,7 +2,7 @@
 import { setImmediate as settled } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Lanes } from '../../../channels/messengers/lanes.ts';
-import { VirtualClock } from '../../sim/virtual-clock.ts';
+import { VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 
 /** Returns `chat at ms` for each request, in the order in which they ran. */
 async function ran(

@@ -1,5 +1,5 @@
 import { systemClock } from '../../../runtime/clock/clock.ts';
-import { VirtualClock } from '../../sim/virtual-clock.ts';
+import { VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 import { eventually } from '../eventually.ts';
 import { clockContract } from './contract.ts';
 

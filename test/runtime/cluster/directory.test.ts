@@ -3,9 +3,9 @@ import type { Heartbeat } from '../../../runtime/cluster/heartbeat.ts';
 import { Directory } from '../../../runtime/cluster/directory.ts';
 import { Members } from '../../../runtime/cluster/members.ts';
 import type { ShardStatus } from '../../../runtime/system.ts';
-import { SimProcess } from '../../sim/process.ts';
+import { SimProcess } from '../../../library/simulation/process.ts';
 import { Random } from '../../sim/random.ts';
-import { VirtualClock } from '../../sim/virtual-clock.ts';
+import { VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 import { Link, SimNetwork } from './sim-network.ts';
 
 const claim = (

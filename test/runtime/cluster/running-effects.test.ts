@@ -6,7 +6,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { RunningEffects } from '../../../runtime/cluster/running-effects.ts';
 import { Random } from '../../sim/random.ts';
 import { SimBus } from '../../sim/sim-bus.ts';
-import { VirtualClock } from '../../sim/virtual-clock.ts';
+import { VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 
 let clock: VirtualClock;
 let bus: SimBus;

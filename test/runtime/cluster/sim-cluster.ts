@@ -6,9 +6,9 @@ import { Directory } from '../../../runtime/cluster/directory.ts';
 import { Members } from '../../../runtime/cluster/members.ts';
 import { Placement, type PlacementEvent } from '../../../runtime/cluster/placement.ts';
 import { placeAll } from '../../../runtime/cluster/rendezvous.ts';
-import { SimProcess } from '../../sim/process.ts';
+import { SimProcess } from '../../../library/simulation/process.ts';
 import { Random } from '../../sim/random.ts';
-import { VirtualClock } from '../../sim/virtual-clock.ts';
+import { VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 import { SimHost, SimJournals } from './sim-host.ts';
 import { Link, SimNetwork } from './sim-network.ts';
 

@@ -5,9 +5,9 @@
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Bus, BusMessage } from '../../../runtime/bus/bus.ts';
-import type { SimProcess } from '../../sim/process.ts';
+import type { SimProcess } from '../../../library/simulation/process.ts';
 import type { Random } from '../../sim/random.ts';
-import type { VirtualClock } from '../../sim/virtual-clock.ts';
+import type { VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 
 type Subscriber = { readonly link: Link; readonly on: (message: BusMessage) => void };
 

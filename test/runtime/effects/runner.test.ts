@@ -7,7 +7,7 @@ import { createRegistry, defineActor } from '../../../runtime/actor/define-actor
 import { EffectRunner } from '../../../runtime/effects/runner.ts';
 import type { EffectContext } from '../../../runtime/index.ts';
 import type { Intent } from '../../../runtime/shard/turn/intents.ts';
-import { settled, VirtualClock } from '../../sim/virtual-clock.ts';
+import { settled, VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 
 const machine = setup({ actors: { work: effect<string, object>() } }).createMachine({
   id: 'worker',

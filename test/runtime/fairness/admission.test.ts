@@ -9,7 +9,7 @@ import {
   type AdmissionRequest,
 } from '../../../runtime/fairness/admission.ts';
 import type { Ticket } from '../../../runtime/fairness/window.ts';
-import { settled, VirtualClock } from '../../sim/virtual-clock.ts';
+import { settled, VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 import { percentile, SimShard } from './sim-shard.ts';
 
 const RATE = 1_000;

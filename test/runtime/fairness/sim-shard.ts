@@ -4,7 +4,7 @@
  */
 import { address } from '../../../protocols/address.ts';
 import { Admission, type AdmissionOptions } from '../../../runtime/fairness/admission.ts';
-import { VirtualClock } from '../../sim/virtual-clock.ts';
+import { VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 
 const TICK_MS = 10;
 

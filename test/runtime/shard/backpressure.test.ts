@@ -17,7 +17,7 @@ import { simActors } from '../../sim/actors.ts';
 import { Random } from '../../sim/random.ts';
 import { SimBlobs } from '../../sim/sim-blobs.ts';
 import { SimBus } from '../../sim/sim-bus.ts';
-import { settled, VirtualClock } from '../../sim/virtual-clock.ts';
+import { settled, VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 
 const ENV = 'test';
 const CELL = 'cell';

@@ -12,7 +12,7 @@ import { MemoryState } from '../../../runtime/state/memory.ts';
 import type { State } from '../../../runtime/state/state.ts';
 import { Random } from '../../sim/random.ts';
 import { SimBlobs } from '../../sim/sim-blobs.ts';
-import { settled, VirtualClock } from '../../sim/virtual-clock.ts';
+import { settled, VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 
 const JOURNAL = journalSubject('test', 0);
 const CELL = 'cell';

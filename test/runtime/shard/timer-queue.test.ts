@@ -5,7 +5,7 @@ import { sortable } from '../../../runtime/shard/turn/actor-row.ts';
 import { Fold, TABLE } from '../../../runtime/shard/commit/fold.ts';
 import { HORIZON_MS, TimerQueue } from '../../../runtime/shard/input/timer-queue.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
-import { VirtualClock } from '../../sim/virtual-clock.ts';
+import { VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 
 type Step =
   | { readonly do: 'arm'; readonly inMs: number }

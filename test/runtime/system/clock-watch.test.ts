@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { clockFault, clockStatus } from '../../../runtime/index.ts';
 import { ClockWatch } from '../../../runtime/clock/clock-watch.ts';
 import type { ShardStatus } from '../../../runtime/index.ts';
-import { VirtualClock } from '../../sim/virtual-clock.ts';
+import { VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 import { eventually } from '../eventually.ts';
 import { ShiftedClock } from './shifted-clock.ts';
 import { openWorld, puppet } from './world.ts';

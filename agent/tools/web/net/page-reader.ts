@@ -1,9 +1,10 @@
 /** The worker thread that converts one large page and exits (`reader.ts`). */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { PageOfBytes } from './reader.ts';
-import { readableOf } from './readable.ts';
 
-function readPage({ bytes, contentType }: PageOfBytes): unknown {
+async function readPage({ bytes, contentType }: PageOfBytes): Promise<unknown> {
+  // Imported here, so that a build shares this code with the program.
+  const { readableOf } = await import('./readable.ts');
   try {
     return { readable: readableOf(bytes, contentType) };
   } catch (error) {
@@ -12,4 +13,4 @@ function readPage({ bytes, contentType }: PageOfBytes): unknown {
 }
 
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port, not a window
-parentPort?.postMessage(readPage(workerData as PageOfBytes));
+parentPort?.postMessage(await readPage(workerData as PageOfBytes));

@@ -32,6 +32,12 @@ export class VirtualClock implements Clock {
     return () => void (due.call = undefined);
   }
 
+  /** When the next timer is due, milliseconds since the simulation began; undefined: no timer. */
+  nextMs(): number | undefined {
+    while (this.#heap[0] && !this.#heap[0].call) pop(this.#heap);
+    return this.#heap[0]?.at;
+  }
+
   /** Resolves after this number of virtual milliseconds. */
   sleep(delayMs: number): Promise<void> {
     return new Promise((resolve) => this.after(delayMs, resolve));

@@ -1,0 +1,72 @@
+/** startTroupe: the assistant platform in a program of your own, from plain settings. */
+import { defined } from '../protocols/defined.ts';
+import type { ActionDefinition } from '../actors/task/action.ts';
+import type { ProcessDefinition } from '../actors/process/define.ts';
+import type { Tool } from '../agent/tools/tool.ts';
+import type { System } from '../runtime/system.ts';
+
+export type StartOptions = {
+  /** data folder, used by one process at a time; created if absent */
+  readonly data: string;
+  /** of the gateway, on the loopback interface; 0: any free port. Default 18,789 */
+  readonly port?: number;
+  /** path of a configuration file (docs/config.md); default `troupe.json5` in the data folder */
+  readonly configFile?: string;
+  /** the configuration itself, in the form of the file; no file is read */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** variables that the configuration refers to, such as keys of models; default: of the process */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** tools for models, in addition to the shipped ones */
+  readonly tools?: readonly Tool[];
+  /** actions that other programs may request */
+  readonly actions?: readonly ActionDefinition[];
+  /** sagas over actions */
+  readonly processes?: readonly ProcessDefinition[];
+};
+
+export type Troupe = {
+  /** of the page, without a secret */
+  readonly url: string;
+  /** what clients present to the gateway; it is also in the file `token` of the data folder */
+  readonly token: string | undefined;
+  readonly system: System;
+  /**
+   * Notifies clients, accepts nothing new, commits running turns, closes the stores. May be
+   * repeated.
+   */
+  stop(): Promise<void>;
+};
+
+/**
+ * Starts agents, sessions, channels and the gateway in this process. Without a model in the
+ * settings, the offline model answers.
+ *
+ * @throws TroupeError when the data folder or the port is in use; everything opened before is
+ *   closed. ConfigError with every problem of the settings
+ * @example
+ * ```ts
+ * import { startTroupe } from 'troupe/agents';
+ *
+ * const troupe = await startTroupe({
+ *   data: 'data',
+ *   port: 0,
+ *   settings: { log: { level: 'warn' } },
+ * });
+ * assert.equal((await fetch(troupe.url)).status, 200);
+ * await troupe.stop();
+ * ```
+ */
+export async function startTroupe(options: StartOptions): Promise<Troupe> {
+  const { data, port, configFile: file, settings, env, tools, actions, processes } = options;
+  const [platform, { ensureToken, loadConfig }] = await Promise.all([
+    import('../compose/embedded.ts'),
+    import('../runtime/config/index.ts'),
+  ]);
+  const loaded = loadConfig(defined({ file, settings, env, flags: defined({ data, port }) }));
+  const config = ensureToken(loaded.config);
+  const own = defined({ tools, actions, processes });
+  const troupe = await platform.startTroupe(config, own, { file: loaded.file });
+  const { url, system } = troupe;
+  const token = config.gateway.auth.token?.reveal();
+  return { url, token, system, stop: () => troupe.stop() };
+}

@@ -1,0 +1,160 @@
+/** The package: what it holds, and that programs can use every entry of it. */
+import { copyFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { root } from '../../tools/install.mjs';
+import { exampleOf, type Packed, packed } from './packed.ts';
+
+/** Megabytes of the specification of the package. */
+const SIZE_MAX = 4_000_000;
+const consumer = fileURLToPath(new URL('./consumer.txt', import.meta.url));
+
+let it: Packed;
+beforeAll(async () => {
+  it = await packed();
+  copyFileSync(consumer, join(it.folder, 'consumer.mts'));
+}, 300_000);
+afterAll(() => it?.remove());
+
+const minutes = (count: number) => ({ timeout: count * 60_000 });
+
+test('is at most 4 MB, and holds no tests, sources or source maps of ours', () => {
+  expect(it.size).toBeLessThan(SIZE_MAX);
+  const paths = it.files.map(({ path }) => path);
+  const roots = new Set(paths.map((path) => path.split('/').slice(0, 2).join('/')));
+  const unexpected = [...roots].filter(
+    (path) =>
+      !/^(dist\/([^/]+\.js|sdk|types|web)|bin\/troupe\.js|[^/]+\.(md|json)|LICENSE)$/.test(path),
+  );
+  expect(unexpected).toEqual([]);
+  expect(paths.filter((path) => /\.map$|\.test\./.test(path))).toEqual([]);
+  expect(paths).toEqual(expect.arrayContaining(['bin/troupe.js', 'dist/troupe.js', 'LICENSE']));
+});
+
+test('every entry can be imported and required', minutes(2), async () => {
+  const names = JSON.stringify(it.entries);
+  const imported = `for (const name of ${names}) console.log(name, Object.keys(await import(name)).length)`;
+  const required = `for (const name of ${names}) console.log(name, Object.keys(require(name)).length)`;
+  const lines = (await it.node(['--input-type=module', '-e', imported])).trim().split('\n');
+  expect(lines.map((line) => line.split(' ')[0])).toEqual([...it.entries]);
+  expect(lines.filter((line) => line.endsWith(' 0'))).toEqual([]);
+  // Node 20.19 and 22.12 are the first that load ES modules by require().
+  const ofRequire = (await it.node(['--input-type=commonjs', '-e', required])).trim().split('\n');
+  expect(ofRequire).toEqual(lines);
+});
+
+test('a program in TypeScript is checked in strict mode, and runs', minutes(4), async () => {
+  const compilerOptions = {
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: false,
+    module: 'nodenext',
+    target: 'es2023',
+    lib: ['es2023'],
+    types: ['node'],
+  };
+  it.write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['consumer.mts'] }));
+  await expect(it.tool('typescript/bin/tsc', ['-p', '.'])).resolves.toBe('');
+  const receipt = JSON.stringify({ kind: 'answered', result: 'receipt for 4200' });
+  const lines = (await it.node(['consumer.mjs'])).trim().split('\n');
+  expect(lines).toEqual([receipt, receipt, '200']);
+});
+
+test('esbuild bundles the client for browsers and the rest for Node', minutes(2), async () => {
+  const bundle = (entry: string, platform: 'browser' | 'node') =>
+    build({
+      stdin: { contents: `export * from '${entry}'`, resolveDir: it.folder },
+      bundle: true,
+      write: false,
+      format: 'esm',
+      platform,
+      packages: platform === 'node' ? 'external' : 'bundle',
+      logLevel: 'silent',
+    });
+  const { outputFiles } = await bundle('troupe/client', 'browser');
+  expect(outputFiles[0]?.text).not.toMatch(/\bfrom\s*"node:|require\(/);
+  expect(outputFiles[0]?.contents.length).toBeLessThan(100_000);
+  for (const entry of it.entries) await bundle(entry, 'node');
+  const banner = {
+    js: "import{createRequire as own}from'node:module';const require=own(import.meta.url);",
+  };
+  await build({
+    entryPoints: [join(it.folder, 'consumer.mts')],
+    outfile: join(it.folder, 'bundled', 'consumer.mjs'),
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    // native, or loaded by paths of their own
+    external: ['lmdb', 'esbuild', 'playwright-core', 'elkjs', 'troupe/agents'],
+    banner,
+    logLevel: 'silent',
+  });
+  const lines = (await it.node([join('bundled', 'consumer.mjs')])).trim().split('\n');
+  expect(lines.at(-1)).toBe('200');
+});
+
+test('publint and attw have no complaints', minutes(4), async () => {
+  const { publint } = await import('publint');
+  const { messages } = await publint({
+    pack: { tarball: Uint8Array.from(readFileSync(it.tarball)).buffer },
+    strict: true,
+  });
+  expect(messages).toEqual([]);
+  // `esm-only`: it has no build for loaders that know neither `exports` nor ES modules.
+  const args = [it.tarball, '--profile', 'esm-only', '--format', 'table-flipped', '--no-color'];
+  await it.tool('@arethetypeswrong/cli/dist/index.js', args);
+});
+
+test('the command runs from the package', minutes(1), async () => {
+  const { version } = JSON.parse(
+    readFileSync(join(it.folder, 'node_modules/troupe/package.json'), 'utf8'),
+  ) as { version: string };
+  const command = join('node_modules', 'troupe', 'bin', 'troupe.js');
+  expect((await it.node([command, '--version'])).trim()).toBe(version);
+});
+
+/** The entries whose functions and classes must all have an example. */
+const WITH_EXAMPLES = ['troupe', 'troupe/test'];
+/** It needs a server; the suites in test/cluster have one. */
+const ONLY_CHECKED = ['openCluster'];
+
+test('the examples in docstrings are complete, valid and true', minutes(4), async () => {
+  const print = (entry: string) =>
+    `import * as it from '${entry}'; for (const name of Object.keys(it)) if (typeof it[name] === 'function') console.log(name)`;
+  const files: string[] = [];
+  for (const entry of [...WITH_EXAMPLES, 'troupe/agents']) {
+    const names = (await it.node(['--input-type=module', '-e', print(entry)])).trim().split('\n');
+    for (const name of names) {
+      const example = exampleOf(it, entry, name);
+      if (WITH_EXAMPLES.includes(entry)) expect(example, `example of ${name}`).toBeDefined();
+      if (example === undefined) continue;
+      it.write(`${name}.mts`, `import assert from 'node:assert/strict';\n${example}`);
+      files.push(name);
+    }
+  }
+  const compilerOptions = { strict: true, module: 'nodenext', target: 'es2023', types: ['node'] };
+  const sources = files.map((name) => `${name}.mts`);
+  it.write('tsconfig.json', JSON.stringify({ compilerOptions, files: sources }));
+  await expect(it.tool('typescript/bin/tsc', ['-p', '.'])).resolves.toBe('');
+  for (const name of files) if (!ONLY_CHECKED.includes(name)) await it.node([`${name}.mjs`]);
+});
+
+test.each(['order', 'supervisor', 'tools'])(
+  'examples/%s runs outside of the repository',
+  minutes(2),
+  async (name) => {
+    await build({
+      entryPoints: [join(root, 'examples', name, 'main.ts')],
+      outfile: join(it.folder, `${name}.mjs`),
+      bundle: true,
+      format: 'esm',
+      platform: 'node',
+      packages: 'external',
+      tsconfigRaw: {},
+      logLevel: 'silent',
+    });
+    expect(await it.node([`${name}.mjs`])).not.toBe('');
+  },
+);
