@@ -42,7 +42,9 @@ class LoginFile implements LoginStore {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'ENOENT' || error instanceof SyntaxError) return undefined;
-      throw new TroupeError('UNAVAILABLE', `${this.#path} cannot be read: ${code}`, { cause: error });
+      throw new TroupeError('UNAVAILABLE', `${this.#path} cannot be read: ${code}`, {
+        cause: error,
+      });
     }
   }
 
@@ -86,7 +88,9 @@ class LoginFile implements LoginStore {
 
   /** Of processes that were killed while they wrote. */
   async #removeDrafts(): Promise<void> {
-    const drafts = (await readdir(this.#folder)).filter((name) => name.startsWith(TEMPORARY_PREFIX));
+    const drafts = (await readdir(this.#folder)).filter((name) =>
+      name.startsWith(TEMPORARY_PREFIX),
+    );
     await Promise.all(drafts.map((name) => rm(join(this.#folder, name), { force: true })));
   }
 }

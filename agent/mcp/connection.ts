@@ -134,7 +134,10 @@ async function openProcess(options: ConnectOptions): Promise<Opened> {
   return { transport, ended: transport.ended, close: () => transport.close() };
 }
 
-async function openHttp({ name, config, clock, login }: ConnectOptions, url: string): Promise<Opened> {
+async function openHttp(
+  { name, config, clock, login }: ConnectOptions,
+  url: string,
+): Promise<Opened> {
   const { StreamableHTTPClientTransport: HttpTransport } = await import(
     '@modelcontextprotocol/client'
   );

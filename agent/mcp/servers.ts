@@ -164,7 +164,13 @@ export class McpServers implements ToolSource {
     const key = keyOf(tenant, name);
     const login =
       this.#logins.get(key) ??
-      new ServerLogin({ name, config, clock, store: logins(tenant, name), onSecrets: this.#tokens.add });
+      new ServerLogin({
+        name,
+        config,
+        clock,
+        store: logins(tenant, name),
+        onSecrets: this.#tokens.add,
+      });
     this.#logins.set(key, login);
     return login;
   }

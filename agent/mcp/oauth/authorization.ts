@@ -92,8 +92,10 @@ export async function authorization(options: AuthorizationOptions): Promise<Stor
   };
 }
 
-const issuerOf = ({ authorizationServerMetadata: metadata, ...named }: OAuthDiscoveryState): string =>
-  metadata?.issuer ?? named.authorizationServerUrl;
+const issuerOf = ({
+  authorizationServerMetadata: metadata,
+  ...named
+}: OAuthDiscoveryState): string => metadata?.issuer ?? named.authorizationServerUrl;
 
 /** Tokens with the time at which they expire. */
 export const timed = (tokens: LoginTokens, now: number): LoginTokens => {
@@ -172,7 +174,9 @@ function providerOf(
   };
 }
 
-const clientMetadata = ({ authorizer }: AuthorizationOptions): OAuthClientProvider['clientMetadata'] =>
+const clientMetadata = ({
+  authorizer,
+}: AuthorizationOptions): OAuthClientProvider['clientMetadata'] =>
   authorizer
     ? {
         client_name: 'troupe',

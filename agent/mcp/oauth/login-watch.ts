@@ -23,7 +23,11 @@ export class LoginWatch {
       this.#watched.delete(name);
       onLogin();
     };
-    const wait = () => void this.#watched.set(name, this.#clock.after(PAUSE_MS, () => void look()));
+    const wait = () =>
+      void this.#watched.set(
+        name,
+        this.#clock.after(PAUSE_MS, () => void look()),
+      );
     wait();
   }
 

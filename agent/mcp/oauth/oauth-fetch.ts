@@ -20,7 +20,11 @@ export type OAuthFetchOptions = {
   readonly answerMs?: number | undefined;
 };
 
-export function createOAuthFetch({ name, allowPrivate, ...limits }: OAuthFetchOptions): GuardedFetch {
+export function createOAuthFetch({
+  name,
+  allowPrivate,
+  ...limits
+}: OAuthFetchOptions): GuardedFetch {
   const { answerMs = ANSWER_MS } = limits;
   const guarded = createGuardedFetch({
     allowPrivate,

@@ -24,6 +24,7 @@ import {
 import { loginFailure, loginNeeded, scopeNeeded } from './login-failure.ts';
 import type { LoginStore, StoredLogin } from './login-store.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
+import { revoke } from './revocation.ts';
 
 /** A token that expires within this time is renewed before it is used, milliseconds. */
 const EXPIRY_MS = 30_000;
@@ -39,6 +40,22 @@ export type ServerLoginOptions = {
   readonly authorizer?: Authorizer;
   /** time limit of a request to the authorization server, milliseconds */
   readonly answerMs?: number;
+};
+
+/** A request that servers refuse without a token. */
+const PROBE = {
+  method: 'POST',
+  headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+  body: JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: {
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: { name: 'troupe', version: '1' },
+    },
+  }),
 };
 
 /** What is known of a login. */
@@ -114,6 +131,29 @@ export class ServerLogin implements AuthProvider {
     const authorize = () => this.#authorize(asked, true);
     await (this.#isOfProgram ? this.#o.store.exclusive(authorize) : authorize());
     return (await this.state())!;
+  }
+
+  /** What the server asks for without a token; undefined: it answers. @throws TroupeError */
+  async challenge(): Promise<Challenge | undefined> {
+    const { extractWWWAuthenticateParams } = await import('@modelcontextprotocol/client');
+    const response = await this.#fetch(this.#url, PROBE).catch(async (error: unknown) => {
+      throw await loginFailure(this.#o.name, error);
+    });
+    await response.body?.cancel();
+    return response.status === 401 ? extractWWWAuthenticateParams(response) : undefined;
+  }
+
+  /** Forgets the login. `revoked`: whether its server has, too; false also when it cannot. */
+  async logOut(): Promise<{ readonly wasLoggedIn: boolean; readonly revoked: boolean }> {
+    const { store, config } = this.#o;
+    return store.exclusive(async () => {
+      const login = await this.#read();
+      const wasLoggedIn = (await store.read()) !== undefined;
+      await store.write(undefined);
+      const client = login && (configuredClient(config.oauth, login.issuer) ?? login.client);
+      const revoked = client ? await revoke({ ...login, client }, this.#fetch) : false;
+      return { wasLoggedIn, revoked };
+    });
   }
 
   /** undefined: no login is stored */
@@ -223,7 +263,9 @@ export class ServerLogin implements AuthProvider {
 
   /** undefined: the token has these scopes already, or the server names none. */
   async #widen(failed: string | undefined, challenge: Challenge): Promise<string | undefined> {
-    const { computeScopeUnion, isStrictScopeSuperset } = await import('@modelcontextprotocol/client');
+    const { computeScopeUnion, isStrictScopeSuperset } = await import(
+      '@modelcontextprotocol/client'
+    );
     const { name, authorizer, store } = this.#o;
     const login = await this.#read();
     if (!login?.tokens) return undefined;

@@ -94,3 +94,5 @@ const calls: readonly Named[] =
 for (const { name, arguments: args = {} } of calls)
   await client.callTool({ name, arguments: args }).catch((error: unknown) => console.error(error));
 await connection.close();
+// Open connections to the page of the login would keep the process.
+process.exit(0);
