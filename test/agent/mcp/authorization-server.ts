@@ -1,6 +1,6 @@
 /**
- * An authorization server and the MCP server that it protects, on loopback. It checks what OAuth 2.1
- * demands: PKCE, redirect URIs, `resource`, and refresh tokens that are used once.
+ * An authorization server and the MCP server that it protects, on loopback. It checks what OAuth
+ * 2.1 demands: PKCE, redirect URIs, `resource`, and refresh tokens that are used once.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -17,6 +17,8 @@ export type AuthorizationServerOptions = {
   readonly answer?: Readonly<Record<string, string>>;
   /** answers requests first; returns whether it did */
   readonly intercept?: (path: string, response: ServerResponse) => boolean;
+  /** called when tokens were made and are not yet sent */
+  readonly onGrant?: (body: URLSearchParams) => void;
   readonly client?: { readonly id: string; readonly secret: string };
 };
 
@@ -34,8 +36,6 @@ export type AuthorizationServer = {
   readonly authorizations: (string | undefined)[];
   /** every refresh token is refused from now on */
   endLogins(): void;
-  /** does what a browser does with the page; the response of the client */
-  visit(page: string): Promise<Response>;
 };
 
 type Code = { readonly challenge: string; readonly redirect: string; readonly resource: string };
@@ -57,14 +57,21 @@ export async function startAuthorizationServer(
     state.valid.add(access);
     refresh.add(next);
     const { expiresIn = 3_600 } = options;
-    return { access_token: access, refresh_token: next, token_type: 'Bearer', expires_in: expiresIn };
+    return {
+      access_token: access,
+      refresh_token: next,
+      token_type: 'Bearer',
+      expires_in: expiresIn,
+    };
   };
   const grant = (body: URLSearchParams): object => {
     const [type, code] = [body.get('grant_type'), codes.get(body.get('code') ?? '')];
     if (body.get('resource') !== url) return { error: 'invalid_target' };
     if (type === 'client_credentials') return { ...tokens(), refresh_token: undefined };
     if (type === 'refresh_token')
-      return refresh.delete(body.get('refresh_token') ?? '') ? tokens() : { error: 'invalid_grant' };
+      return refresh.delete(body.get('refresh_token') ?? '')
+        ? tokens()
+        : { error: 'invalid_grant' };
     codes.delete(body.get('code') ?? '');
     const hash = createHash('sha256').update(body.get('code_verifier') ?? '');
     const fits =
@@ -111,6 +118,7 @@ export async function startAuthorizationServer(
       if (client && request.headers.authorization !== basic)
         return json({ error: 'invalid_client' }, 401);
       const granted = grant(asked);
+      options.onGrant?.(asked);
       return json(granted, 'error' in granted ? 400 : 200);
     }
     const { authorization } = request.headers;
@@ -138,7 +146,6 @@ export async function startAuthorizationServer(
       refresh.clear();
       state.valid.clear();
     },
-    visit: (page) => fetch(page),
   };
 }
 

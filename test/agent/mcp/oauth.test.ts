@@ -7,6 +7,7 @@ import { mcpLogins } from '../../../installation/mcp-logins.ts';
 import { loadConfig, type McpServerConfig } from '../../../runtime/config/index.ts';
 import { systemClock } from '../../../runtime/index.ts';
 import { scratchFolder, write } from '../../runtime/config/folder.ts';
+import { eventually } from '../../runtime/eventually.ts';
 import {
   type AuthorizationServer,
   type AuthorizationServerOptions,
@@ -110,6 +111,45 @@ it('tokens are not sent to another URL, nor used with another client', async () 
   await expect(serversOf(server, folder, more).call(simple)).rejects.toThrow(/needs a login/);
 });
 
+it('a list is read as soon as somebody has logged in, without a restart', async () => {
+  const server = await startAuthorizationServer();
+  const folder = home();
+  const { refresh, stored } = serversOf(server, folder);
+  await expect(refresh()).rejects.toThrow(/needs a login/);
+  await loginIn(folder, server.url).logIn({});
+  await eventually(() => expect(stored()).toBeDefined());
+});
+
+it('a call that needs another scope was not made, and the next login asks for it', async () => {
+  let isRefused = false;
+  const { server, folder } = await loggedIn({
+    intercept(path, response) {
+      if (!isRefused || path !== '/mcp') return false;
+      const challenge = 'Bearer error="insufficient_scope", scope="write"';
+      response.writeHead(403, { 'www-authenticate': challenge }).end();
+      return true;
+    },
+  });
+  const { call } = serversOf(server, folder);
+  await call(simple);
+  isRefused = true;
+  await expect(call(simple)).rejects.toMatchObject({
+    code: 'FORBIDDEN',
+    message: expect.stringMatching(/scope write: troupe mcp login test/),
+  });
+  const pages: URL[] = [];
+  const authorizer = {
+    redirectUrl: 'http://127.0.0.1:3118/callback',
+    async authorize(page: URL) {
+      pages.push(page);
+      const { headers } = await fetch(page, { redirect: 'manual' });
+      return new URL(headers.get('location')!).searchParams;
+    },
+  };
+  await loginIn(folder, server.url, { authorizer }).logIn({});
+  expect(pages[0]!.searchParams.get('scope')).toBe('read write');
+});
+
 it('a client of the configuration gets tokens without a person, and its secret stays there', async () => {
   const client = { id: 'troupe-client', secret: 'a-secret-of-the-client' };
   const server = await startAuthorizationServer({ client });
@@ -150,8 +190,16 @@ it.each([
   ['an error', { answer: { code: '', error: 'access_denied' } }, /access_denied/],
   ['metadata of another issuer', { metadata: { issuer: 'https://evil.example' } }, /issuer/i],
   ['no PKCE', { metadata: { code_challenge_methods_supported: ['plain'] } }, /challenge/],
-  ['a script as page', { metadata: { authorization_endpoint: 'javascript:alert(1)' } }, /./],
-  ['a file as page', { metadata: { authorization_endpoint: 'file:///etc/passwd' } }, /./],
+  [
+    'a script as page',
+    { metadata: { authorization_endpoint: 'javascript:alert(1)' } },
+    /invalid answer/,
+  ],
+  [
+    'a file as page',
+    { metadata: { authorization_endpoint: 'file:///etc/passwd' } },
+    /its page is file:/,
+  ],
   ['a page without TLS', { metadata: { authorization_endpoint: 'http://a.example/' } }, /http:/],
   ['a token endpoint without TLS', { metadata: { token_endpoint: 'http://a.example/' } }, /http/],
 ] as const)('a login with %s is refused', async (_, options, message) => {
