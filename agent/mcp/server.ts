@@ -165,7 +165,7 @@ export class McpServer {
     } catch (error) {
       const message = this.messageOf(error);
       if (isLoginFailure(error)) {
-        // The next use is an attempt at once: somebody may have logged in.
+        // The next use is an attempt at once: it finds a login that was made meanwhile.
         this.#lastError = { at: this.#o.clock.wallMs(), message };
         throw error;
       }

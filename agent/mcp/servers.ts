@@ -211,7 +211,7 @@ export class McpServers implements ToolSource {
     };
   }
 
-  /** Requests the list again as soon as somebody has logged in. */
+  /** Requests the list again as soon as there is a login. */
   #awaitLogin(name: string, error: unknown): void {
     const login = this.login(name);
     if (!login || this.#isClosed || !isLoginFailure(error)) return;

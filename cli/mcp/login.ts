@@ -67,7 +67,7 @@ export async function logout(name: string, options: TenantOptions): Promise<numb
   else {
     const rest = revoked
       ? 'Its authorization server has ended it.'
-      : 'Its authorization server was not told, so its tokens are valid until they expire.';
+      : 'Its authorization server has not ended it: its tokens are valid until they expire.';
     process.stdout.write(`The login of ${name} is removed. ${rest}\n`);
   }
   return exitCodes.ok;

@@ -43,7 +43,7 @@ export async function openRedirectListener(port: number): Promise<RedirectListen
     wait: (state, waitMs) =>
       new Promise((resolve, reject) => {
         const late = () =>
-          reject(new TroupeError('DEADLINE_EXCEEDED', 'nobody has logged in in time'));
+          reject(new TroupeError('DEADLINE_EXCEEDED', 'the login was not completed in time'));
         const timer = setTimeout(late, waitMs);
         waiting = {
           state,

@@ -68,11 +68,11 @@ it('shows the refusal of an authorization server, without its markup', async () 
   expect(stderr).toContain('access_denied');
 }, 60_000);
 
-it('ends when nobody logs in', async () => {
+it('ends when the login is not completed', async () => {
   const { start } = await openWith();
   const { code, stderr } = await start('--timeout', '1').ended;
   expect(code).not.toBe(0);
-  expect(stderr).toContain('nobody has logged in in time');
+  expect(stderr).toContain('the login was not completed in time');
 }, 60_000);
 
 it('two processes refresh at once, and one that is killed leaves a complete file', async () => {

@@ -150,7 +150,7 @@ function providerOf(
     },
     saveTokens: (tokens) => void (draft.tokens = tokens),
     async redirectToAuthorization(page) {
-      if (!authorizer) throw loginRefused(name, 'nobody can log in here');
+      if (!authorizer) throw loginRefused(name, 'no person can log in here');
       if (!isConfidential(page)) throw loginRefused(name, `its page is ${page.protocol}//…`);
       draft.scope = page.searchParams.get('scope') ?? undefined;
       draft.answer = await authorizer.authorize(page);

@@ -40,7 +40,7 @@ export function createOAuthFetch({
   };
 }
 
-/** Whether nobody on the way can read what is sent. */
+/** Whether what is sent is encrypted, or stays on this machine. */
 export const isConfidential = (url: URL): boolean =>
   url.protocol === 'https:' || (url.protocol === 'http:' && isThisMachine(url));
 

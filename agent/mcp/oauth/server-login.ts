@@ -36,7 +36,7 @@ export type ServerLoginOptions = {
   readonly clock: Clock;
   /** receives secrets, to mask them */
   readonly onSecrets?: (values: readonly (string | undefined)[]) => void;
-  /** default: nobody can log in here */
+  /** default: no person can log in here */
   readonly authorizer?: Authorizer;
   /** time limit of a request to the authorization server, milliseconds */
   readonly answerMs?: number;

@@ -111,7 +111,7 @@ it('tokens are not sent to another URL, nor used with another client', async () 
   await expect(serversOf(server, folder, more).call(simple)).rejects.toThrow(/needs a login/);
 });
 
-it('a list is read as soon as somebody has logged in, without a restart', async () => {
+it('a list is read as soon as there is a login, without a restart', async () => {
   const server = await startAuthorizationServer();
   const folder = home();
   const { refresh, stored } = serversOf(server, folder);
