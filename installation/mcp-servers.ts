@@ -15,6 +15,7 @@ import {
 import packageJson from '../package.json' with { type: 'json' };
 import { SYSTEM_PRINCIPAL } from '../protocols/security/principals.ts';
 import type { Config } from '../runtime/config/index.ts';
+import { mcpLogins } from './mcp-logins.ts';
 import { type System, systemClock } from '../runtime/index.ts';
 
 export type McpServersOfOptions = {
@@ -25,7 +26,7 @@ export type McpServersOfOptions = {
 };
 
 export function mcpServersOf(
-  { mcp, tools }: Config,
+  { mcp, tools, home }: Config,
   { tenant, secrets, report = () => {} }: McpServersOfOptions,
 ): McpServers {
   const { boundary, image } = tools.exec;
@@ -37,6 +38,7 @@ export function mcpServersOf(
     version: packageJson.version,
     secrets,
     report,
+    logins: mcpLogins(home),
   });
 }
 

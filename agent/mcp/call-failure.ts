@@ -3,6 +3,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { type ErrorCode, TroupeError } from '../../protocols/errors.ts';
 import type { RemoteCall } from '../../protocols/remote-call.ts';
 import type { CallResult } from './call-result.ts';
+import { isLoginFailure } from './oauth/login-failure.ts';
 import type { McpServer } from './server.ts';
 
 /** Of connections that were not made. */
@@ -30,6 +31,7 @@ type Failed = { readonly call: RemoteCall; readonly client: Client; readonly ser
  */
 export async function lostOr(error: unknown, failed: Failed): Promise<CallResult> {
   const { server, client, call } = failed;
+  if (isLoginFailure(error)) throw error;
   const { ProtocolError, SdkError, SdkErrorCode } = await import('@modelcontextprotocol/client');
   const message = server.messageOf(error);
   if (error instanceof ProtocolError)

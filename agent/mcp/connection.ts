@@ -4,13 +4,20 @@
  *
  * Boundary: server.ts decides when a connection opens and closes.
  */
-import type { Client, Transport } from '@modelcontextprotocol/client';
+import type {
+  Client,
+  ElicitRequestFormParams,
+  ElicitResult,
+  Transport,
+} from '@modelcontextprotocol/client';
 import { TroupeError } from '../../protocols/errors.ts';
 import { TASKS_EXTENSION } from '../../protocols/mcp.ts';
 import type { McpServerConfig } from '../../runtime/config/index.ts';
 import type { Clock } from '../../runtime/index.ts';
 import { createGuardedFetch } from '../net/guarded-fetch.ts';
 import type { Boundary } from '../sandbox/boundary.ts';
+import { privateAddress } from './oauth/oauth-fetch.ts';
+import type { ServerLogin } from './oauth/server-login.ts';
 import { readInbound } from './inbound.ts';
 import { MESSAGE_BYTES_MAX, StdioTransport } from './stdio-transport.ts';
 
@@ -38,6 +45,10 @@ export type ConnectOptions = {
   readonly onRemovedTool: (name: string, why: string) => void;
   /** the server asked for input, which was declined */
   readonly onDeclined: (question: string) => void;
+  /** of a server with a URL; absent: requests have no tokens but those of the configuration */
+  readonly login?: ServerLogin | undefined;
+  /** the answer to a form; default: it is declined */
+  readonly onForm?: (form: ElicitRequestFormParams) => ElicitResult;
   /** default: all revisions that the SDK supports */
   readonly onlyLegacy?: boolean;
 };
@@ -86,6 +97,7 @@ async function connectOnce(options: ConnectOptions): Promise<Connection> {
     },
   );
   client.setRequestHandler('elicitation/create', ({ params }) => {
+    if (options.onForm && params.mode !== 'url') return options.onForm(params);
     options.onDeclined(params.message);
     return { action: 'decline' };
   });
@@ -122,17 +134,21 @@ async function openProcess(options: ConnectOptions): Promise<Opened> {
   return { transport, ended: transport.ended, close: () => transport.close() };
 }
 
-async function openHttp({ name, config, clock }: ConnectOptions, url: string): Promise<Opened> {
+async function openHttp(
+  { name, config, clock, login }: ConnectOptions,
+  url: string,
+): Promise<Opened> {
   const { StreamableHTTPClientTransport: HttpTransport } = await import(
     '@modelcontextprotocol/client'
   );
   const headers = Object.entries(config.headers).map(([key, value]) => [key, value.reveal()]);
+  const fetch = createGuardedFetch({
+    allowPrivate: config.allowPrivate,
+    refusal: (host) => privateAddress(name, host),
+    bytesMax: MESSAGE_BYTES_MAX,
+  });
   const transport = new HttpTransport(new URL(url), {
-    fetch: createGuardedFetch({
-      allowPrivate: config.allowPrivate,
-      refusal: (host) => privateAddress(name, host),
-      bytesMax: MESSAGE_BYTES_MAX,
-    }),
+    ...(login ? { fetch: login.withScopes(fetch), authProvider: login } : { fetch }),
     requestInit: { headers: headers as [string, string][] },
   });
   let onClosed: () => void = () => {};
@@ -147,12 +163,6 @@ async function openHttp({ name, config, clock }: ConnectOptions, url: string): P
   };
   return { transport, ended, close };
 }
-
-const privateAddress = (name: string, host: string): TroupeError =>
-  new TroupeError(
-    'FORBIDDEN',
-    `${host} is not on the public internet; mcp.servers.${name}.allowPrivate permits it`,
-  );
 
 const ENDED = 'process_ended';
 const endedError = (why = 'was closed'): TroupeError =>

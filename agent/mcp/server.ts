@@ -14,6 +14,7 @@ import { plainText } from '../../protocols/plain-text.ts';
 import { defined } from '../../protocols/defined.ts';
 import { afterFailure, afterStableRun, NO_FAILURES, STABLE_MS } from '../plugins/restarts.ts';
 import type { SecretMask } from '../tools/secret-mask.ts';
+import { isLoginFailure } from './oauth/login-failure.ts';
 import { connect, type Connection, type ConnectOptions } from './connection.ts';
 
 /** Unanswered calls of one server; more are refused. */
@@ -83,7 +84,7 @@ export class McpServer {
   /**
    * Uses the connection, which opens if none is open. `declined`: what the server asked meanwhile.
    * @throws TroupeError UNAVAILABLE when none may or can open: nothing was sent;
-   *   RATE_LIMIT_EXCEEDED; what `work` throws
+   *   UNAUTHORIZED when a login is needed; RATE_LIMIT_EXCEEDED; what `work` throws
    */
   async use<T>(work: (client: Client, declined: readonly string[]) => Promise<T>): Promise<T> {
     if (this.#uses >= CALLS_MAX)
@@ -163,6 +164,11 @@ export class McpServer {
       return connection;
     } catch (error) {
       const message = this.messageOf(error);
+      if (isLoginFailure(error)) {
+        // The next use is an attempt at once: it finds a login that was made meanwhile.
+        this.#lastError = { at: this.#o.clock.wallMs(), message };
+        throw error;
+      }
       this.#onFailure(`cannot be reached: ${message}`);
       throw this.#error('UNAVAILABLE', `cannot be reached: ${message}`);
     }

@@ -26,6 +26,11 @@ import { type AgentTools, agentTools } from './agent-tools.ts';
 import { createMcpCaller } from './caller.ts';
 import type { Boundaries } from './connection.ts';
 import { listedTools } from './listed-tools.ts';
+import { isLoginFailure } from './oauth/login-failure.ts';
+import type { LoginStore } from './oauth/login-store.ts';
+import { LoginWatch } from './oauth/login-watch.ts';
+import { mayLogIn, ServerLogin } from './oauth/server-login.ts';
+import { type GrowingMask, growingMask } from './oauth/token-mask.ts';
 import { McpServer, type McpServerState } from './server.ts';
 
 /** How long a list is used when its server says nothing, milliseconds. */
@@ -55,6 +60,8 @@ export type McpServersOptions = {
   readonly secrets: SecretMask;
   readonly report: (report: McpReport) => void;
   readonly idleMs?: number;
+  /** where logins are kept; default: servers have none */
+  readonly logins?: (tenant: string, server: string) => LoginStore;
 };
 
 /** The stored lists, and where a new one is requested. */
@@ -81,6 +88,9 @@ export class McpServers implements ToolSource {
   #onStored: () => void = () => {};
   readonly #isStored: Promise<void>;
   #isReadable: Promise<void> | undefined;
+  readonly #tokens: GrowingMask;
+  readonly #logins = new Map<string, ServerLogin>();
+  readonly #watch: LoginWatch;
   #tools: readonly Tool[] = [];
   #isClosed = false;
 
@@ -89,8 +99,10 @@ export class McpServers implements ToolSource {
     const enabled = Object.entries(options.servers).filter(([, { enabled: is }]) => is);
     this.#names = enabled.map(([name]) => name).sort();
     this.#isStored = new Promise((resolve) => (this.#onStored = resolve));
+    this.#tokens = growingMask(options.secrets);
+    this.#watch = new LoginWatch(options.clock);
     this.caller = createMcpCaller({
-      secrets: options.secrets,
+      secrets: this.#tokens.mask,
       serverOf: (tenant, name) => this.#serverOf(tenant, name),
     });
   }
@@ -137,10 +149,30 @@ export class McpServers implements ToolSource {
     try {
       return await server.use((client) => this.#listOf(server, client));
     } catch (error) {
+      this.#awaitLogin(name, error);
       if (error instanceof TroupeError) throw error;
       const message = `the MCP server ${name}: ${server.messageOf(error)}`;
       throw new TroupeError('UNAVAILABLE', message);
     }
+  }
+
+  /** The login of a server for a tenant; undefined where it has none. */
+  login(name: string, tenant = this.#o.tenant): ServerLogin | undefined {
+    const { servers, logins, clock } = this.#o;
+    const config = servers[name];
+    if (!logins || !config || !mayLogIn(config)) return undefined;
+    const key = keyOf(tenant, name);
+    const login =
+      this.#logins.get(key) ??
+      new ServerLogin({
+        name,
+        config,
+        clock,
+        store: logins(tenant, name),
+        onSecrets: this.#tokens.add,
+      });
+    this.#logins.set(key, login);
+    return login;
   }
 
   /** The states of the connections of one tenant. */
@@ -155,6 +187,7 @@ export class McpServers implements ToolSource {
   /** Closes all connections permanently. May be repeated. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#watch.close();
     await Promise.all([...this.#servers.values()].map((server) => server.close()));
   }
 
@@ -176,6 +209,13 @@ export class McpServers implements ToolSource {
           ? LIST_MS_MAX
           : lifetimeMs(typeof ttlMs === 'number' ? ttlMs : LIST_MS),
     };
+  }
+
+  /** Requests the list again as soon as there is a login. */
+  #awaitLogin(name: string, error: unknown): void {
+    const login = this.login(name);
+    if (!login || this.#isClosed || !isLoginFailure(error)) return;
+    this.#watch.until(name, login, () => this.#stored?.refresh(name));
   }
 
   /** Of all lists that have changed. */
@@ -205,7 +245,8 @@ export class McpServers implements ToolSource {
 
   /** @throws TroupeError NOT_FOUND */
   #serverOf(tenant: string, name: string): McpServer {
-    const { servers, secrets, report, tenant: own } = this.#o;
+    const { servers, report, tenant: own } = this.#o;
+    const secrets = this.#tokens.mask;
     const config = Object.hasOwn(servers, name) ? servers[name]! : undefined;
     if (!config?.enabled)
       throw new TroupeError('NOT_FOUND', `no MCP server ${name} is configured and enabled`);
@@ -216,8 +257,10 @@ export class McpServers implements ToolSource {
       report({ server: name, tenant, kind, text: secrets.text(text) });
     const server = new McpServer({
       ...this.#o,
+      secrets,
       name,
       config,
+      login: this.login(name, tenant),
       onPrint: (line) => tell('output', line),
       onFailure: (why) => tell('failure', why),
       onToolsChanged: () => this.#stored?.refresh(name),

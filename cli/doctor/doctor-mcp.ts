@@ -16,11 +16,13 @@ export async function mcpServers(config: Config): Promise<readonly Finding[]> {
   const reached = rows.filter(({ problem }) => problem === undefined);
   const failed = rows.filter(({ problem }) => problem !== undefined);
   return [
-    ...failed.map(({ name, problem }) =>
+    ...failed.map(({ name, problem, login }) =>
       warn(
         CHECK,
         `${name} cannot be used: ${problem}`,
-        `correct mcp.servers.${name}, or troupe mcp remove ${name}`,
+        login === 'needed'
+          ? `troupe mcp login ${name}`
+          : `correct mcp.servers.${name}, or troupe mcp remove ${name}`,
       ),
     ),
     ...(reached.length > 0

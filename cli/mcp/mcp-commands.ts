@@ -4,11 +4,14 @@ import {
   defaultCommand,
   examples,
   type Finish,
+  wholeNumber,
   withClient,
   withConfig,
   withJson,
+  withTenantOf,
 } from '../command-parts.ts';
-import type { ClientOptions, CommonOptions } from '../options.ts';
+import type { ClientOptions, CommonOptions, TenantOptions } from '../options.ts';
+import type { LoginOptions } from './login.ts';
 import type { AddOptions } from './servers.ts';
 
 export function addMcpCommands(program: Command, finish: Finish): void {
@@ -43,10 +46,28 @@ function addServerCommands(mcp: Command, finish: Finish): void {
     .action(async (name: string, options: CommonOptions) =>
       finish(await (await load()).tools(name, options)),
     );
+  addLogin(mcp, finish);
   command('remove <name>')
     .description('remove an MCP server from the configuration file')
     .action(async (name: string, options: CommonOptions) =>
       finish(await (await load()).remove(name, options)),
+    );
+}
+
+function addLogin(mcp: Command, finish: Finish): void {
+  const load = () => import('./login.ts');
+  const command = (name: string) => withTenantOf(withJson(withConfig(mcp.command(name))));
+  command('login <name>')
+    .description('log in to an MCP server by OAuth, in a browser; a running troupe uses the login')
+    .option('--no-browser', 'only print the address of the page')
+    .option('--timeout <seconds>', 'how long to wait for the login', wholeNumber, 300)
+    .action(async (name: string, options: LoginOptions) =>
+      finish(await (await load()).login(name, options)),
+    );
+  command('logout <name>')
+    .description('remove the login to an MCP server, and end it at its authorization server')
+    .action(async (name: string, options: TenantOptions) =>
+      finish(await (await load()).logout(name, options)),
     );
 }
 

@@ -11,6 +11,7 @@ import type { Config, McpServerConfig } from '../../runtime/config/index.ts';
 import { exitCodes } from '../exit.ts';
 import { type CommonOptions, loadFrom } from '../options.ts';
 import { formerFile, printJson } from '../output.ts';
+import { asksForLogin, type ListedLogin, listedLogin, loginText } from './login-state.ts';
 
 /** As parsed by commander. */
 export type AddOptions = CommonOptions & {
@@ -34,6 +35,7 @@ type Looked = {
   readonly leftOut: readonly LeftOut[];
   /** of the protocol */
   readonly revision?: string;
+  readonly login: ListedLogin;
   readonly problem?: string;
 };
 
@@ -50,11 +52,15 @@ export async function add(
     if (Object.hasOwn(config.mcp.servers, name))
       throw new TroupeError('CONFLICT', `there is a server ${name}: troupe mcp remove ${name}`);
   });
-  if (options.json) printJson({ name, file: to.path, backup });
+  const added = await loadFrom(common(options));
+  const needsLogin = await asksForLogin(added.config, name);
+  const next = needsLogin
+    ? `It needs a login. Next: troupe mcp login ${name}`
+    : `Next: troupe mcp tools ${name} connects to it and prints its tools.`;
+  if (options.json) printJson({ name, file: to.path, backup, needsLogin });
   else
     process.stdout.write(
-      `${name} is added. This applies at the next start.\n` +
-        `Next: troupe mcp tools ${name} connects to it and prints its tools.${formerFile(backup)}\n`,
+      `${name} is added. This applies at the next start.\n${next}${formerFile(backup)}\n`,
     );
   return exitCodes.ok;
 }
@@ -81,8 +87,11 @@ export async function list(options: CommonOptions): Promise<number> {
   else if (rows.length === 0)
     process.stdout.write('no MCP servers; troupe mcp add NAME -- COMMAND, or NAME URL\n');
   else {
-    const cells = rows.map((row) => [row.name, placeOf(config.mcp.servers[row.name]!), said(row)]);
-    process.stdout.write(table(['server', 'place', 'result'], cells));
+    const cells = rows.map((row) => {
+      const place = placeOf(config.mcp.servers[row.name]!);
+      return [row.name, place, loginText(row.login), said(row)];
+    });
+    process.stdout.write(table(['server', 'place', 'login', 'result'], cells));
   }
   return rows.some(({ problem }) => problem !== undefined) ? exitCodes.failure : exitCodes.ok;
 }
@@ -109,15 +118,18 @@ export async function lookAt(config: Config, names: readonly string[]): Promise<
   try {
     return await Promise.all(
       names.map(async (name): Promise<Looked> => {
-        const nothing = { name, enabled: true, tools: [], leftOut: [] };
+        const session = servers.login(name);
+        const nothing = { name, enabled: true, tools: [], leftOut: [], login: 'none' as const };
         if (!config.mcp.servers[name]?.enabled) return { ...nothing, enabled: false };
         try {
           const { tools: listed, leftOut } = await servers.list(name);
           const { revision } = servers.states()[name] ?? {};
-          const found = { ...nothing, tools: listed.map((tool) => tool.name), leftOut };
+          const login = listedLogin(await session?.state());
+          const found = { ...nothing, tools: listed.map((tool) => tool.name), leftOut, login };
           return { ...found, ...(revision !== undefined && { revision }) };
         } catch (error) {
-          return { ...nothing, problem: errorData(error).message };
+          const login = listedLogin(await session?.state(), error);
+          return { ...nothing, login, problem: errorData(error).message };
         }
       }),
     );
@@ -137,7 +149,7 @@ const placeOf = ({ url, command, sandbox }: McpServerConfig): string =>
   url ?? `${command}${sandbox ? ' (sandbox)' : ''}`;
 
 /** @throws TroupeError NOT_FOUND */
-function known({ mcp }: Config, name: string): void {
+export function known({ mcp }: Config, name: string): void {
   if (Object.hasOwn(mcp.servers, name)) return;
   const names = Object.keys(mcp.servers).join(', ') || 'none';
   throw new TroupeError('NOT_FOUND', `no MCP server ${name} is configured; configured: ${names}`);

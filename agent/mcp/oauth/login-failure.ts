@@ -1,0 +1,57 @@
+/**
+ * Errors of logins. Each means that the request to the MCP server was not made, or was refused.
+ *
+ * Invariant: no message contains an answer of a token endpoint, which may contain tokens.
+ */
+import { type ErrorCode, TroupeError } from '../../../protocols/errors.ts';
+import { plainName } from '../../../protocols/plain-text.ts';
+
+const MESSAGE_CHARACTERS_MAX = 300;
+const REASON = 'LOGIN';
+
+const failure = (code: ErrorCode, message: string, cause?: unknown): TroupeError =>
+  new TroupeError(code, message, { details: { reason: REASON }, cause });
+
+export const isLoginFailure = (error: unknown): error is TroupeError =>
+  error instanceof TroupeError && error.details?.['reason'] === REASON;
+
+/** `why`: what is missing */
+export const loginNeeded = (name: string, why = 'needs a login'): TroupeError =>
+  failure('UNAUTHORIZED', `the MCP server ${name} ${why}: troupe mcp login ${name}`);
+
+export const scopeNeeded = (name: string, scope: string): TroupeError =>
+  failure(
+    'FORBIDDEN',
+    `the MCP server ${name} needs a login with the scope ${plainName(scope, MESSAGE_CHARACTERS_MAX)}: ` +
+      `troupe mcp login ${name}`,
+  );
+
+export const loginRefused = (name: string, why: string): TroupeError =>
+  failure(
+    'UNAUTHORIZED',
+    `the login to the MCP server ${name} was refused: ${plainName(why, MESSAGE_CHARACTERS_MAX)}`,
+  );
+
+/** The failure of a request to an authorization server, or of an answer that cannot be used. */
+export async function loginFailure(name: string, error: unknown): Promise<TroupeError> {
+  if (isLoginFailure(error)) return error;
+  const { OAuthError } = await import('@modelcontextprotocol/client');
+  const about = `the login to the MCP server ${name}`;
+  if (error instanceof TroupeError) return failure(error.code, `${about}: ${error.message}`, error);
+  if (error instanceof OAuthError) return loginRefused(name, refusalOf(error));
+  if (error instanceof SyntaxError || (error as Error)?.name === 'ZodError')
+    return failure('UNAVAILABLE', `${about}: the authorization server gave an invalid answer`);
+  const message = plainName(
+    error instanceof Error ? error.message : String(error),
+    MESSAGE_CHARACTERS_MAX,
+  );
+  return failure('UNAVAILABLE', `${about}: ${message}`);
+}
+
+/** The SDK puts a body that is no OAuth error into the message. */
+function refusalOf({ code, message }: { readonly code: string; readonly message: string }): string {
+  const [status] = /^HTTP \d+/.exec(message) ?? [];
+  if (message.includes('Raw body:'))
+    return `the authorization server answered ${status ?? 'without an OAuth error'}`;
+  return message === '' || message === code ? code : `${code}: ${message}`;
+}
