@@ -157,6 +157,7 @@ export const strings = {
       Record<string, string>
     >,
     created: 'Created',
+    protocol: 'Protocol',
     prompt: 'Request',
     progress: 'Progress',
     stop: 'Stop it',

@@ -155,6 +155,7 @@ export const strings: Strings = {
     task: 'Công việc',
     kind: 'Loại',
     kinds: { subagent: 'Trợ lý phụ', cron: 'Lịch chạy', a2a: 'Công việc' },
+    protocol: 'Giao thức',
     created: 'Tạo lúc',
     prompt: 'Yêu cầu',
     progress: 'Tiến độ',
