@@ -12,6 +12,8 @@ import type { Clock } from '../../runtime/index.ts';
 import { createGuardedFetch } from '../net/guarded-fetch.ts';
 import type { Boundary } from '../sandbox/boundary.ts';
 import { readInbound } from './inbound.ts';
+import { refuseBusy } from './busy.ts';
+import { endWithStreams } from './stream-end.ts';
 import { MESSAGE_BYTES_MAX, StdioTransport } from './stdio-transport.ts';
 
 /** Until a server has answered the handshake, milliseconds. A first start may fetch packages. */
@@ -128,13 +130,16 @@ async function openHttp({ name, config, clock }: ConnectOptions, url: string): P
   );
   const headers = Object.entries(config.headers).map(([key, value]) => [key, value.reveal()]);
   const transport = new HttpTransport(new URL(url), {
-    fetch: createGuardedFetch({
-      allowPrivate: config.allowPrivate,
-      refusal: (host) => privateAddress(name, host),
-      bytesMax: MESSAGE_BYTES_MAX,
-    }),
+    fetch: refuseBusy(
+      createGuardedFetch({
+        allowPrivate: config.allowPrivate,
+        refusal: (host) => privateAddress(name, host),
+        bytesMax: MESSAGE_BYTES_MAX,
+      }),
+    ),
     requestInit: { headers: headers as [string, string][] },
   });
+  endWithStreams(transport);
   let onClosed: () => void = () => {};
   const ended = new Promise<undefined>((resolve) => (onClosed = () => resolve(undefined)));
   const close = async () => {

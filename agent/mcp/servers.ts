@@ -92,6 +92,8 @@ export class McpServers implements ToolSource {
     this.caller = createMcpCaller({
       secrets: options.secrets,
       serverOf: (tenant, name) => this.#serverOf(tenant, name),
+      toolOf: (server, name) =>
+        this.#stored?.tools(server)?.tools.find(({ serverName }) => serverName === name),
     });
   }
 
