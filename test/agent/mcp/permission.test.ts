@@ -31,8 +31,14 @@ async function questionOf(place: Place, allowed: readonly string[], allow: reado
 
 it.each<[Place, Place]>([
   [{ command: 'server' }, { command: 'other' }],
-  [{ command: 'server', args: ['--safe'] }, { command: 'server', args: [] }],
-  [{ command: 'server', args: ['a b'] }, { command: 'server', args: ['a', 'b'] }],
+  [
+    { command: 'server', args: ['--safe'] },
+    { command: 'server', args: [] },
+  ],
+  [
+    { command: 'server', args: ['a b'] },
+    { command: 'server', args: ['a', 'b'] },
+  ],
   [{ url: 'https://a.example/mcp' }, { url: 'https://b.example/mcp' }],
 ])('a permission for %j is none for %j under the same name', async (one, other) => {
   const asked = await questionOf(one, []);
