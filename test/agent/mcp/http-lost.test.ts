@@ -1,6 +1,13 @@
 /** HTTP servers that lose answers, are busy, or return what they do not promise. */
-import type { ServerResponse } from 'node:http';
-import { describe, expect, it } from 'vitest';
+import {
+  createServer,
+  type IncomingMessage,
+  request as send,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startFixtureServer } from '../../channels/mcp/fixture-server.ts';
 import { type Answers, type Request, startHostileServer } from './hostile-server.ts';
 import { openServers, textOf } from './servers-fixture.ts';
 
@@ -180,4 +187,52 @@ it('a call has the trace of its run in _meta', async () => {
     traceparent: expect.stringMatching(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`)),
     'troupe/idempotency-key': 'k',
   });
+});
+
+/** Forwards to a server on this machine; `seen`: the headers of each request. */
+async function startProxy(to: string) {
+  const seen: IncomingMessage['headers'][] = [];
+  const server = createServer((incoming, outgoing) => {
+    seen.push(incoming.headers);
+    const { method, headers } = incoming;
+    const forwarded = send(to, { method, headers: { ...headers, host: new URL(to).host } });
+    forwarded.on('response', (response) => {
+      response.pipe(outgoing.writeHead(response.statusCode!, response.headers));
+    });
+    incoming.pipe(forwarded);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, seen };
+}
+
+it('arguments that the schema marks with x-mcp-header are sent as headers, too', async () => {
+  const fixture = await startFixtureServer();
+  onTestFinished(() => fixture.close());
+  const proxy = await startProxy(fixture.url);
+  const { call, refresh, servers } = openServers({
+    test: { url: proxy.url, allowPrivate: true },
+  });
+  await refresh();
+  // Also by a connection that has read no list.
+  await servers.caller.start(
+    {
+      kind: 'mcp',
+      server: 'test',
+      name: 'test_header_parameter',
+      input: { region: 'south' },
+      class: 'once',
+      timeoutMs: 9_000,
+      caller: { agentId: 'main', sessionKey: 'agent:main:main', runId: 'r', callId: 'c' },
+    },
+    { tenant: 'other', idempotencyKey: 'k', signal: new AbortController().signal },
+  );
+  expect(proxy.seen.at(-1)).toMatchObject({ 'mcp-param-region': 'south' });
+  expect(textOf(await call('test_header_parameter', { input: { region: 'north' } }))).toBe(
+    'region north',
+  );
+  expect(proxy.seen.at(-1)).toMatchObject({ 'mcp-param-region': 'north' });
 });

@@ -22,8 +22,11 @@ async function questionOf(place: Place, allowed: readonly string[], allow: reado
   const [planned] = await planCalls([{ id: 'c', name: LISTED.name, args: {} }], {
     tools: createToolRegistry(tools),
     hooks: createHooks(),
-    settings: { tools: { exec: { allow } } },
-    about,
+    settings: {
+      agentId: 'main',
+      tools: { exec: { allow } },
+    },
+    about: { ...about, tenant: 'default' },
     allowed,
   } as never);
   return planned?.question;
