@@ -101,7 +101,7 @@ describe('a busy server', () => {
 describe('a result', () => {
   const deep = `${'['.repeat(6_000)}${']'.repeat(6_000)}`;
   it.each(['json', 'stream'])(
-    'that is nested too deeply is refused for good (%s)',
+    'that is nested too deeply is refused permanently (%s)',
     async (kind) => {
       const { call } = await opened({
         call: (response, { id }) => {

@@ -55,6 +55,14 @@ test('operators have operations as tools: those that read, all, or none', async 
   expect(await toolNames(await serveMcp('none'), 'operator')).not.toContain('sessions_list');
 });
 
+const faultOf = (schema: object): unknown => {
+  try {
+    return void compileSchema({ ...schema });
+  } catch (error) {
+    return error;
+  }
+};
+
 // Bug: clients of the SDK 1.x compile all output schemas of a list, and fail with any dangling
 // $ref.
 test('every schema of a tool compiles by itself', () => {
@@ -64,7 +72,7 @@ test('every schema of a tool compiles by itself', () => {
   expect(tools.map(({ definition }) => definition.name)).toContain('decisions_list');
   for (const { name, inputSchema, outputSchema = {} } of tools.map(({ definition }) => definition))
     for (const schema of [inputSchema, outputSchema])
-      expect(() => compileSchema(schema as Record<string, unknown>), name).not.toThrow();
+      expect([name, faultOf(schema)]).toEqual([name, undefined]);
 });
 
 test('an operator reads sessions as resources and in a prompt, with secrets masked', async () => {
