@@ -142,11 +142,14 @@ const questionOf = (
   const question = tool.question?.(args);
   if (!question) return {};
   const { command, detail, target, scope = 'host' } = question;
-  const line = target === undefined ? command : `${command} ${target}`;
+  const isTargeted = target !== undefined;
+  const line = isTargeted ? `${command} ${target}` : command;
   const isConfined = confinementOf(settings, about.sessionKey).sandboxed;
   if (scope === 'host' && (ask === 'off' || isConfined)) return {};
   const isEach = scope === 'host' ? ask === 'always' : scope === 'each-call';
-  const isAllowed = isAllowedCommand(command, allow) || isAllowedCommand(line, allowed);
+  const isAllowed = isTargeted
+    ? isAllowedCommand(command, allow) || isAllowedCommand(line, allowed)
+    : isAllowedCommand(line, [...allow, ...allowed]);
   if (!isEach && isAllowed) return {};
   const pattern = isEach ? '' : alwaysPattern(line);
   const shown = { command: visible(command), detail: visible(detail) };
