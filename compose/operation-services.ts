@@ -1,6 +1,7 @@
 /** What operations use of a process, for its HTTP routes and its WebSocket clients. */
 import { payloadsIn, readPayload } from '../channels/gateway/devices/node-payloads.ts';
 import { agentNames } from '../installation/agent-names.ts';
+import { remoteServersOf } from '../installation/remote-servers.ts';
 import { partsFor } from '../installation/tenant-parts.ts';
 import type { OperationServices } from '../operations/operation.ts';
 import { TroupeError } from '../protocols/errors.ts';
@@ -17,6 +18,7 @@ export const operationServices = (
   now: () => systemClock.wallMs(),
   models: (tenant) => partsFor(processServices, tenant).services.catalog,
   hooks: (tenant) => partsFor(processServices, tenant).services.hooks.names(),
+  remoteServers: (tenant) => remoteServersOf(partsFor(processServices, tenant).config),
   plugins: processServices.plugins,
   agents: (tenant) => agentNames(processServices, tenant),
   notes: processServices.notes ?? NO_NOTES,

@@ -1,11 +1,20 @@
 /** Remote calls: what agents called outside, on MCP servers and A2A agents. */
 import { Type } from '@sinclair/typebox';
+import { defined } from '../protocols/defined.ts';
+import {
+  type ListedTool,
+  MCP_SERVERS_INDEX,
+  MCP_TOOLS_INDEX,
+  type McpServerRow,
+  type McpToolsRow,
+} from '../protocols/mcp-server.ts';
 import {
   REMOTE_CALL_KINDS,
   type RemoteCallKind,
   type RemoteCallRow,
   REMOTE_CALLS_INDEX,
 } from '../protocols/remote-call.ts';
+import type { ListedServer, RemoteServer } from '../protocols/remote-server.ts';
 import { defineOperation, ObjectOf, type Resource } from './operation.ts';
 import { ago, oneLine, table } from './text.ts';
 
@@ -62,7 +71,76 @@ const list = defineOperation({
   },
 });
 
-export const calls: Resource = { name: 'calls', operations: [list] };
+const servers = defineOperation({
+  name: 'calls.servers',
+  scope: 'tenant',
+  summary: 'List the MCP servers with their tools, and the A2A agents, that agents may call',
+  params: Type.Object({}),
+  result: Type.Object({ servers: Type.Array(ObjectOf<ListedServer>()) }),
+  errors: [],
+  http: {
+    method: 'GET',
+    path: '/v1/calls/servers',
+    operationId: 'listCalledServers',
+    responses: { 200: 'Those of the configuration, by kind and name' },
+  },
+  cli: {
+    command: 'calls servers',
+    examples: ['troupe calls servers'],
+    print: ({ servers: listed }) => serversText(listed, Date.now()),
+  },
+  run: ({ system: { index }, tenant, remoteServers, maskSecrets }) => ({
+    servers: remoteServers(tenant).map((server) => {
+      const place = maskSecrets(server.place);
+      if (server.kind === 'a2a' || !server.enabled)
+        return { ...server, place, tools: [], leftOut: [], listedAt: null };
+      const { state, revision, listedAt, leftOut, error } =
+        index.get<McpServerRow>(MCP_SERVERS_INDEX, tenant, server.name) ?? NOT_LISTED;
+      const { tools = [] } = index.get<McpToolsRow>(MCP_TOOLS_INDEX, tenant, server.name) ?? {};
+      return {
+        ...server,
+        place,
+        ...defined({ state, revision, error }),
+        listedAt,
+        leftOut,
+        tools: tools.map((tool) => toolOf(tool, server.approval)),
+      };
+    }),
+  }),
+});
+
+/** Of a server whose list was not requested yet. */
+const NOT_LISTED: Partial<McpServerRow> & Pick<McpServerRow, 'listedAt' | 'leftOut'> = {
+  listedAt: null,
+  leftOut: [],
+};
+
+const toolOf = (
+  { name, serverName, readOnly }: ListedTool,
+  approval: RemoteServer['approval'],
+): ListedServer['tools'][number] => ({
+  name,
+  serverName,
+  readOnly,
+  approval: approval === 'changes' ? (readOnly ? 'never' : 'ask') : approval,
+});
+
+export const calls: Resource = { name: 'calls', operations: [list, servers] };
+
+function serversText(listed: readonly ListedServer[], now: number): string {
+  if (listed.length === 0) return 'no MCP servers and no A2A agents are configured\n';
+  const cells = listed.map((server) => [
+    server.kind,
+    server.name,
+    server.place,
+    server.enabled ? (server.state ?? '') : 'off',
+    server.kind === 'mcp' ? String(server.tools.length) : '',
+    server.approval,
+    server.listedAt === null ? '' : `${ago(now - server.listedAt)} ago`,
+    oneLine(server.error?.message ?? ''),
+  ]);
+  return table(['kind', 'name', 'place', 'state', 'tools', 'approval', 'read', 'error'], cells);
+}
 
 function listText(rows: readonly RemoteCallRow[], now: number): string {
   if (rows.length === 0) return 'no agent has called a program outside today\n';

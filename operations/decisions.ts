@@ -19,7 +19,9 @@ import { ago, table } from './text.ts';
 
 const LISTED_MAX = 1_000;
 
-const Task = Type.Unsafe<TaskView>(Type.Ref('#/components/schemas/Task'));
+/** The view of a task, in the OpenAPI document. */
+export const TASK_REF = '#/components/schemas/Task';
+const Task = Type.Unsafe<TaskView>(Type.Ref(TASK_REF));
 
 const list = defineOperation({
   name: 'decisions.list',

@@ -16,6 +16,7 @@ import type { Scope } from '../protocols/gateway/connect.ts';
 import type { NoteInfo, NotesFound } from '../protocols/memory.ts';
 import type { ModelRules } from '../protocols/models/model-choice.ts';
 import type { PluginRow } from '../protocols/plugin.ts';
+import type { RemoteServer } from '../protocols/remote-server.ts';
 import type { Metrics, System } from '../runtime/index.ts';
 import type { AgentNames } from './sessions/session-key.ts';
 
@@ -29,6 +30,8 @@ export type OperationServices = {
   models(this: void, tenant: string): ModelRules;
   /** the agents of a tenant, with their models */
   agents(this: void, tenant: string): AgentNames;
+  /** the MCP servers and A2A agents of the tenant's configuration, without secrets */
+  remoteServers(this: void, tenant: string): readonly RemoteServer[];
   /** names of the hooks that runs of the tenant call */
   hooks(this: void, tenant: string): readonly string[];
   /** the plugins of this process */

@@ -62,16 +62,21 @@ const listText = (tasks: readonly TaskSummary[], now: number): string =>
   tasks.length === 0
     ? 'no background tasks\n'
     : table(
-        ['task', 'kind', 'status', 'changed', 'session', 'title'],
+        ['task', 'kind', 'status', 'changed', 'by', 'session', 'title'],
         tasks.map((task) => [
           task.id,
           task.runtime,
           task.status,
           `${ago(now - task.updatedAt)} ago`,
+          byOf(task),
           task.sessionKey ?? '',
           oneLine(task.title ?? '').slice(0, 60),
         ]),
       );
+
+/** Who requested a task of another agent, and by which protocol. */
+const byOf = ({ runtime, ownerKey = '', sourceId }: TaskSummary): string =>
+  runtime === 'a2a' ? [oneLine(ownerKey).slice(0, 40), sourceId].filter(Boolean).join(' ') : '';
 
 const show = defineOperation({
   name: 'tasks.show',

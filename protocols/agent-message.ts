@@ -34,6 +34,9 @@ export const AgentMessagePayload = Type.Object(
   { additionalProperties: false },
 );
 
+/** The run in which the agent answers. */
+export const messageRunId = (taskId: string): string => `task-${taskId}`;
+
 /** The message of a task to its actor. */
 export type AgentMessage = Static<typeof AgentMessagePayload> & {
   readonly type: typeof SEND_MESSAGE;

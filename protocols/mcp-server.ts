@@ -16,6 +16,8 @@ export type ListedTool = {
   readonly serverName: string;
   readonly description: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** of structured results; absent: none was declared */
+  readonly outputSchema?: Readonly<Record<string, unknown>>;
   /** declared: it changes nothing */
   readonly readOnly: boolean;
   /** declared: a repeated call changes nothing more */

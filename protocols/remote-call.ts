@@ -70,7 +70,12 @@ export type RemoteStep =
   | { readonly kind: 'done'; readonly result: RemoteResult }
   | ({ readonly kind: 'running' } & RemoteTask);
 
-type Request = { readonly tenant: string; readonly signal: AbortSignal };
+type Request = {
+  readonly tenant: string;
+  readonly signal: AbortSignal;
+  /** of the run that calls */
+  readonly traceId?: string | undefined;
+};
 
 /**
  * Makes the calls of one kind.

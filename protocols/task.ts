@@ -115,6 +115,10 @@ const EventEntry = Type.Object(
 );
 export type TaskEventEntry = Static<typeof EventEntry>;
 
+/** Protocols whose calls become envelopes. */
+const TASK_PROTOCOLS = ['mcp', 'a2a'] as const;
+export type TaskProtocol = (typeof TASK_PROTOCOLS)[number];
+
 /** The public view of a task, in replies of both transports. */
 export const TaskViewSchema = Type.Object(
   {
@@ -129,6 +133,13 @@ export const TaskViewSchema = Type.Object(
     context_id: Type.Optional(Type.String()),
     subject: Type.String({ description: 'payload.subject, else context_id, else empty' }),
     principal: Type.String({ description: 'sub of the caller' }),
+    protocol: Type.Optional(
+      Type.Unsafe<TaskProtocol>({
+        type: 'string',
+        enum: [...TASK_PROTOCOLS],
+        description: 'by which the caller requested it, unless it sent an envelope',
+      }),
+    ),
     accepted_at: Time,
     started_at: Type.Optional(Time),
     finished_at: Type.Optional(Time),
@@ -325,6 +336,8 @@ export type TaskSubmit = {
   readonly payloadHash: string;
   readonly terms: TaskTerms;
   readonly transport: 'http' | 'nats' | 'actor';
+  /** absent: the caller sent the envelope */
+  readonly protocol?: TaskProtocol;
   /** when the caller receives the reply: on acceptance, or at the end */
   readonly answer: 'ack' | 'done';
   /** the last number, if the envelope's is not greater: no new task is created */

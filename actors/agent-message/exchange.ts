@@ -4,6 +4,7 @@ import {
   type AgentAnswer,
   API_CHANNEL,
   conversationKeyOf,
+  messageRunId,
   SEND_MESSAGE,
 } from '../../protocols/agent-message.ts';
 import { defined } from '../../protocols/defined.ts';
@@ -42,7 +43,7 @@ const askedOf = ({ asked, taskId }: MessageContext): NonNullable<typeof asked> =
   if (asked) return asked;
   throw new Error(`the task ${taskId} has sent no message`);
 };
-const runIdOf = ({ taskId }: MessageContext): string => `task-${taskId}`;
+const runIdOf = ({ taskId }: MessageContext): string => messageRunId(taskId);
 const sessionOf = (context: MessageContext) =>
   address(context.tenant, 'session', askedOf(context).sessionKey);
 

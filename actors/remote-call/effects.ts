@@ -24,9 +24,10 @@ const callerOf = ({ kind, server }: RemoteCall, context: EffectContext): RemoteC
   throw new TroupeError('NOT_FOUND', `this worker makes no calls of the kind ${kind}: ${server}`);
 };
 
-const requestOf = ({ actor, signal }: EffectContext) => ({
+const requestOf = ({ actor, signal, traceId }: EffectContext) => ({
   tenant: parseAddress(actor).tenant,
   signal,
+  traceId,
 });
 
 const start: EffectDefinition<RemoteCall, Started> = {

@@ -61,7 +61,7 @@ export const viewOf = ({ view, self }: TaskContext): TaskView => {
 /** The view of a task that has just been accepted. */
 export function acceptedView(
   { taskId, tenant }: Pick<TaskContext, 'taskId' | 'tenant'>,
-  { envelope, terms }: TaskSubmit,
+  { envelope, terms, protocol }: TaskSubmit,
   now: number,
 ): TaskView {
   const { action } = envelope;
@@ -77,6 +77,7 @@ export function acceptedView(
     ...(envelope.context_id === undefined ? {} : { context_id: envelope.context_id }),
     subject: subjectOf(envelope),
     principal: envelope.principal.sub,
+    ...(protocol === undefined ? {} : { protocol }),
     accepted_at: timeOf(now),
     eta_sec: terms.etaSec,
     attempt: 0,

@@ -18,11 +18,11 @@ import { bodyOf } from '../net/bounded-body.ts';
 import { guardedLookup } from '../net/guarded-lookup.ts';
 import { guardedRequest } from '../net/guarded-request.ts';
 import { hostOf, isPublicAddress } from '../net/public-address.ts';
+import { retryAfterMsOf } from '../net/retry-after.ts';
 
 /** Maximum answer of a call: a task with its files in base64. */
 const ANSWER_BYTES_MAX = 16 * 2 ** 20;
 const DOCUMENT_MS = 30_000;
-const RETRY_AFTER_SECONDS_MAX = 3_600;
 
 export type HttpAnswer = {
   readonly status: number;
@@ -183,12 +183,6 @@ export class RemoteHttp {
     return undefined;
   }
 }
-
-const retryAfterMsOf = (text: string | undefined): number | undefined => {
-  const seconds = Number(text);
-  if (text === undefined || !(seconds >= 0)) return undefined;
-  return Math.min(seconds, RETRY_AFTER_SECONDS_MAX) * 1_000;
-};
 
 const notPublic = (host: string): TroupeError =>
   new TroupeError(

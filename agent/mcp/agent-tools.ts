@@ -2,6 +2,7 @@
  * Tools of agents, made from the list of an MCP server. A call goes through the actor
  * `remote-call`.
  */
+import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { type TSchema, Type } from '@sinclair/typebox';
 import type { CheckError } from '../../protocols/check.ts';
@@ -18,6 +19,8 @@ const COMPILE_MS_MAX = 5_000;
 /** For the answer of the actor after the end of a call, milliseconds. */
 const ANSWER_MS = 10_000;
 
+const TOO_SLOW = 'the schemas of this server take too long to compile';
+
 const HAS_SECRET =
   'Not called: the arguments contain a secret of this installation. Remove it first.';
 
@@ -28,7 +31,10 @@ export type AgentTools = {
   readonly checks: ReadonlyMap<string, SchemaCheck | string>;
 };
 
-export type Settings = Pick<McpServerConfig, 'approval' | 'timeoutSeconds'>;
+export type Settings = Pick<
+  McpServerConfig,
+  'approval' | 'timeoutSeconds' | 'url' | 'command' | 'args'
+>;
 
 /**
  * In the order of the list. A tool with an invalid schema is left out.
@@ -45,31 +51,37 @@ export async function agentTools(
   const checks = new Map<string, SchemaCheck | string>();
   let usedMs = 0;
   for (const one of listed) {
-    const text = JSON.stringify(one.inputSchema);
     const begunAt = performance.now();
-    const check =
-      known.get(text) ??
-      (usedMs > COMPILE_MS_MAX
-        ? 'the schemas of this server take too long to compile'
-        : await compiled(one.inputSchema));
+    const checkOf = async (schema: ListedTool['inputSchema'], what: string) => {
+      const text = JSON.stringify(schema);
+      const check =
+        known.get(text) ??
+        checks.get(text) ??
+        (usedMs > COMPILE_MS_MAX ? TOO_SLOW : await compiled(schema));
+      checks.set(text, check);
+      return typeof check === 'string' ? `its ${what}: ${check}` : check;
+    };
+    const input = await checkOf(one.inputSchema, 'inputSchema');
+    const output = one.outputSchema && (await checkOf(one.outputSchema, 'outputSchema'));
     usedMs += performance.now() - begunAt;
-    checks.set(text, check);
-    if (typeof check === 'string') leftOut.push({ name: one.serverName, why: check });
-    else tools.push(agentTool(server, one, settings, check));
+    if (typeof input === 'string') leftOut.push({ name: one.serverName, why: input });
+    else if (typeof output === 'string') leftOut.push({ name: one.serverName, why: output });
+    else tools.push(agentTool(server, one, settings, input));
     await setImmediate();
   }
   return { tools, leftOut, checks };
 }
 
 const compiled = (schema: ListedTool['inputSchema']): Promise<SchemaCheck | string> =>
-  schemaCheck(schema).catch((error: unknown) => `its schema: ${errorData(error).message}`);
+  schemaCheck(schema).catch((error: unknown) => errorData(error).message);
 
 function agentTool(
   server: string,
   { name, serverName, description, inputSchema, readOnly, idempotent }: ListedTool,
-  { approval, timeoutSeconds }: Settings,
+  settings: Settings,
   check: SchemaCheck,
 ): Tool {
+  const { approval, timeoutSeconds } = settings;
   const timeoutMs = Math.min(timeoutSeconds * 1_000, REMOTE_CALL_MS_MAX);
   const asks = approval === 'always' || (approval === 'changes' && !readOnly);
   return {
@@ -84,6 +96,7 @@ function agentTool(
     ...(asks && {
       question: (args: unknown) => ({
         command: name,
+        target: identityOf(settings),
         detail: `${serverName} of the MCP server ${server}: ${JSON.stringify(args)}`,
         scope: approval === 'always' ? ('each-call' as const) : ('outside' as const),
       }),
@@ -106,6 +119,15 @@ function agentTool(
     },
   };
 }
+
+const IDENTITY_CHARACTERS = 16;
+
+/** What a permission is given to: another program, argument or URL is another server. */
+const identityOf = ({ url, command, args }: Settings): string => {
+  const place = JSON.stringify(url === undefined ? [command, ...args] : url);
+  const digest = createHash('sha256').update(place).digest('hex');
+  return `server-${digest.slice(0, IDENTITY_CHARACTERS)}`;
+};
 
 /** A schema that takes too long to check refuses. */
 const errorsBy = (check: SchemaCheck, value: unknown): readonly CheckError[] => {

@@ -1,10 +1,13 @@
 /** What an error of the SDK says about a call: a result, not made, or lost. */
 import type { Client } from '@modelcontextprotocol/client';
+import { defined } from '../../protocols/defined.ts';
 import { type ErrorCode, TroupeError } from '../../protocols/errors.ts';
 import type { RemoteCall } from '../../protocols/remote-call.ts';
+import { isBusy } from './busy.ts';
 import type { CallResult } from './call-result.ts';
 import { isLoginFailure } from './oauth/login-failure.ts';
 import type { McpServer } from './server.ts';
+import { isStreamEnd } from './stream-end.ts';
 
 /** Of connections that were not made. */
 const NOT_SENT: ReadonlySet<unknown> = new Set([
@@ -19,7 +22,6 @@ const NOT_SENT: ReadonlySet<unknown> = new Set([
 const REFUSED: Readonly<Record<number, ErrorCode>> = {
   401: 'UNAUTHORIZED',
   403: 'FORBIDDEN',
-  429: 'RATE_LIMIT_EXCEEDED',
 };
 
 type Failed = { readonly call: RemoteCall; readonly client: Client; readonly server: McpServer };
@@ -34,12 +36,17 @@ export async function lostOr(error: unknown, failed: Failed): Promise<CallResult
   if (isLoginFailure(error)) throw error;
   const { ProtocolError, SdkError, SdkErrorCode } = await import('@modelcontextprotocol/client');
   const message = server.messageOf(error);
-  if (error instanceof ProtocolError)
+  if (error instanceof ProtocolError && !isStreamEnd(error))
     return { text: `The MCP server ${server.name} refused the call: ${message}`, isError: true };
   if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)
     return { text: `${server.name} returned an invalid result: ${message}`, isError: true };
-  const status = statusOf(error);
+  // A repeat would end in the same way.
+  if (error instanceof RangeError)
+    return { text: `${server.name} returned a result that is nested too deeply`, isError: true };
   const text = `the MCP server ${server.name}: ${message}`;
+  if (isBusy(error))
+    throw new TroupeError(error.code, text, defined({ retryAfterMs: error.retryAfterMs }));
+  const status = statusOf(error);
   if (status === 404 && client.transport?.sessionId !== undefined) {
     // The session of 2025 is gone, and with it nothing was done.
     await server.lose(client);
@@ -52,8 +59,8 @@ export async function lostOr(error: unknown, failed: Failed): Promise<CallResult
     await server.lose(client);
     throw new TroupeError(error instanceof TroupeError ? error.code : 'UNAVAILABLE', text);
   }
-  if (!(error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout))
-    await server.lose(client);
+  const isLate = error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
+  if (!isLate && !(error instanceof ProtocolError)) await server.lose(client);
   if (call.class === 'once') throw new Error(text);
   throw new TroupeError('UNAVAILABLE', text);
 }

@@ -5,15 +5,19 @@
  * An error says what the actor may do: a TroupeError, that the call was not made or was refused;
  * another one, that the outcome is not known.
  */
-import type { CallToolResult, Client } from '@modelcontextprotocol/client';
+import { randomBytes } from 'node:crypto';
+import type { CallToolResult, Client, Tool } from '@modelcontextprotocol/client';
 import { TroupeError } from '../../protocols/errors.ts';
+import type { ListedTool } from '../../protocols/mcp-server.ts';
 import { IDEMPOTENCY_KEY } from '../../protocols/mcp.ts';
 import { plainName } from '../../protocols/plain-text.ts';
 import type { RemoteCall, RemoteCaller, RemoteStep } from '../../protocols/remote-call.ts';
+import { formatTraceparent } from '../../protocols/trace.ts';
 import type { SecretMask } from '../tools/secret-mask.ts';
 import { callResult, type CallResult, foreignResult } from './call-result.ts';
 import { CREATED_TASK, isObject } from './inbound.ts';
 import { lostOr } from './call-failure.ts';
+import { outputFault } from './output-fault.ts';
 import type { McpServer } from './server.ts';
 
 /** For a request about a task, milliseconds. */
@@ -25,25 +29,31 @@ const TEXT_CHARACTERS_MAX = 2_000;
 export type CallerOptions = {
   /** the server of a tenant @throws TroupeError NOT_FOUND */
   readonly serverOf: (tenant: string, name: string) => McpServer;
+  /** a tool as the stored list has it; undefined: the list has changed */
+  readonly toolOf: (server: string, name: string) => ListedTool | undefined;
   readonly secrets: SecretMask;
 };
 
-export function createMcpCaller({ serverOf, secrets }: CallerOptions): RemoteCaller {
+export function createMcpCaller({ serverOf, toolOf, secrets }: CallerOptions): RemoteCaller {
   const masked = (step: RemoteStep): RemoteStep =>
     step.kind === 'done'
       ? { ...step, result: { ...step.result, text: secrets.text(step.result.text) } }
       : step;
   return {
-    async start(call, { tenant, idempotencyKey, signal }) {
+    async start(call, { tenant, idempotencyKey, signal, traceId }) {
       const server = serverOf(tenant, call.server);
       const step = await server.use(async (client, declined) => {
         try {
-          const _meta = { [IDEMPOTENCY_KEY]: idempotencyKey };
+          const _meta = { [IDEMPOTENCY_KEY]: idempotencyKey, ...traceOf(traceId) };
+          const tool = toolOf(call.server, call.name);
           const result = await client.callTool(
             { name: call.name, arguments: { ...call.input }, _meta },
-            { signal, timeout: call.timeoutMs },
+            { signal, timeout: call.timeoutMs, ...headersFrom(tool) },
           );
-          return taskOf(result) ?? done(callResult(result, declined));
+          return (
+            taskOf(result) ??
+            done((await outputFault(result, tool)) ?? callResult(result, declined))
+          );
         } catch (error) {
           if (signal.aborted) throw error;
           return done(await lostOr(error, { call, client, server }));
@@ -56,7 +66,8 @@ export function createMcpCaller({ serverOf, secrets }: CallerOptions): RemoteCal
       const taskId = taskIdOf(handle);
       const step = await server.use(async (client) => {
         try {
-          return await followed(client, taskId, call, signal);
+          const tool = toolOf(call.server, call.name);
+          return await followed(client, taskId, { call, tool, signal });
         } catch (error) {
           throw await followFailure(error, { call, client, server });
         }
@@ -72,15 +83,44 @@ export function createMcpCaller({ serverOf, secrets }: CallerOptions): RemoteCal
   };
 }
 
+type Followed = {
+  readonly call: RemoteCall;
+  readonly tool: ListedTool | undefined;
+  readonly signal: AbortSignal;
+};
+
+/** W3C trace context, as the specification of MCP has it in `_meta` (SEP-414). */
+const traceOf = (traceId: string | undefined): { readonly traceparent?: string } =>
+  traceId === undefined
+    ? {}
+    : {
+        traceparent: formatTraceparent({
+          traceId,
+          spanId: randomBytes(8).toString('hex'),
+          sampled: true,
+        }),
+      };
+
+/** The client of the SDK makes the headers `Mcp-Param-*` of arguments from the tool's schema. */
+const headersFrom = (tool: ListedTool | undefined) =>
+  tool && {
+    toolDefinition: {
+      name: tool.serverName,
+      // sound: the schema of a listed tool is that of an object
+      inputSchema: tool.inputSchema as Tool['inputSchema'],
+    },
+  };
+
 /** A task that waits for input is cancelled. */
 async function followed(
   client: Client,
   taskId: string,
-  call: RemoteCall,
-  signal: AbortSignal,
+  { call, tool, signal }: Followed,
 ): Promise<RemoteStep> {
   const task = await requestOf(client, 'tasks/get', taskId, signal);
-  const step = stepOf(taskId, task);
+  const result = isObject(task) && task['status'] === 'completed' ? task['result'] : undefined;
+  const fault = isObject(result) ? await outputFault(result, tool) : undefined;
+  const step = fault ? done(fault) : stepOf(taskId, task);
   if (step !== undefined) return step;
   await requestOf(client, 'tasks/cancel', taskId, signal);
   return done({ text: inputText(call, task), isError: true });

@@ -19,6 +19,8 @@ import type { Boundary } from '../sandbox/boundary.ts';
 import { privateAddress } from './oauth/oauth-fetch.ts';
 import type { ServerLogin } from './oauth/server-login.ts';
 import { readInbound } from './inbound.ts';
+import { refuseBusy } from './busy.ts';
+import { endWithStreams } from './stream-end.ts';
 import { MESSAGE_BYTES_MAX, StdioTransport } from './stdio-transport.ts';
 
 /** Until a server has answered the handshake, milliseconds. A first start may fetch packages. */
@@ -142,15 +144,18 @@ async function openHttp(
     '@modelcontextprotocol/client'
   );
   const headers = Object.entries(config.headers).map(([key, value]) => [key, value.reveal()]);
-  const fetch = createGuardedFetch({
-    allowPrivate: config.allowPrivate,
-    refusal: (host) => privateAddress(name, host),
-    bytesMax: MESSAGE_BYTES_MAX,
-  });
+  const fetch = refuseBusy(
+    createGuardedFetch({
+      allowPrivate: config.allowPrivate,
+      refusal: (host) => privateAddress(name, host),
+      bytesMax: MESSAGE_BYTES_MAX,
+    }),
+  );
   const transport = new HttpTransport(new URL(url), {
     ...(login ? { fetch: login.withScopes(fetch), authProvider: login } : { fetch }),
     requestInit: { headers: headers as [string, string][] },
   });
+  endWithStreams(transport);
   let onClosed: () => void = () => {};
   const ended = new Promise<undefined>((resolve) => (onClosed = () => resolve(undefined)));
   const close = async () => {

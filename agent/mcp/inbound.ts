@@ -52,10 +52,19 @@ function faultOf(tool: unknown): string | undefined {
   const { inputSchema, outputSchema, description = '', annotations = {} } = tool;
   if (!isObject(inputSchema) || inputSchema['type'] !== 'object')
     return 'its inputSchema is not the schema of an object';
-  if (outputSchema !== undefined && !isObject(outputSchema)) return 'its outputSchema is no schema';
+  if (!hasValidFields(inputSchema)) return 'its inputSchema is no schema';
+  if (outputSchema !== undefined && !(isObject(outputSchema) && hasValidFields(outputSchema)))
+    return 'its outputSchema is no schema';
   if (typeof description !== 'string') return 'its description is no text';
   return isObject(annotations) ? undefined : 'its annotations are no object';
 }
+
+/** The fields of schemas that the SDK checks. */
+const hasValidFields = ({ properties = {}, required = [] }: Readonly<Record<string, unknown>>) =>
+  isObject(properties) &&
+  Object.values(properties).every((one) => isObject(one) || typeof one === 'boolean') &&
+  Array.isArray(required) &&
+  required.every((name) => typeof name === 'string');
 
 const nameOf = (tool: unknown): string =>
   isObject(tool) && typeof tool['name'] === 'string' ? tool['name'] : '(no name)';

@@ -5,6 +5,7 @@
  * server and on the tool's own name.
  */
 import { createHash } from 'node:crypto';
+import { defined } from '../../protocols/defined.ts';
 import type { LeftOut, ListedTool, ToolList } from '../../protocols/mcp-server.ts';
 import { plainText } from '../../protocols/plain-text.ts';
 import type { McpServerConfig } from '../../runtime/config/index.ts';
@@ -28,6 +29,7 @@ export type ServerTool = {
   readonly title?: string | undefined;
   readonly description?: string | undefined;
   readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly outputSchema?: Readonly<Record<string, unknown>> | undefined;
   readonly annotations?:
     | { readonly readOnlyHint?: unknown; readonly idempotentHint?: unknown }
     | undefined;
@@ -74,6 +76,7 @@ const listedTool = (server: string, tool: ServerTool): ListedTool => ({
   serverName: tool.name,
   description: descriptionOf(server, tool),
   inputSchema: tool.inputSchema,
+  ...defined({ outputSchema: tool.outputSchema }),
   readOnly: tool.annotations?.readOnlyHint === true,
   idempotent: tool.annotations?.idempotentHint === true,
 });
@@ -112,8 +115,8 @@ function matcher(patterns: readonly string[]): (name: string) => boolean {
   return (name) => expressions.some((expression) => expression.test(name));
 }
 
-const sizeOf = ({ description, inputSchema }: ListedTool): number =>
-  Buffer.byteLength(description) + Buffer.byteLength(JSON.stringify(inputSchema));
+const sizeOf = ({ description, inputSchema, outputSchema = {} }: ListedTool): number =>
+  Buffer.byteLength(description) + Buffer.byteLength(JSON.stringify([inputSchema, outputSchema]));
 
 const shown = (name: string): string => plainText(name.slice(0, 100)).trim();
 

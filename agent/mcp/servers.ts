@@ -104,6 +104,8 @@ export class McpServers implements ToolSource {
     this.caller = createMcpCaller({
       secrets: this.#tokens.mask,
       serverOf: (tenant, name) => this.#serverOf(tenant, name),
+      toolOf: (server, name) =>
+        this.#stored?.tools(server)?.tools.find(({ serverName }) => serverName === name),
     });
   }
 

@@ -141,12 +141,17 @@ const questionOf = (
   const { ask = 'on-miss', allow = [], askForMs = ASK_FOR_MS_DEFAULT } = settings.tools?.exec ?? {};
   const question = tool.question?.(args);
   if (!question) return {};
-  const { command, detail, scope = 'host' } = question;
+  const { command, detail, target, scope = 'host' } = question;
+  const isTargeted = target !== undefined;
+  const line = isTargeted ? `${command} ${target}` : command;
   const isConfined = confinementOf(settings, about.sessionKey).sandboxed;
   if (scope === 'host' && (ask === 'off' || isConfined)) return {};
   const isEach = scope === 'host' ? ask === 'always' : scope === 'each-call';
-  if (!isEach && isAllowedCommand(command, [...allow, ...allowed])) return {};
-  const pattern = isEach ? '' : alwaysPattern(command);
+  const isAllowed = isTargeted
+    ? isAllowedCommand(command, allow) || isAllowedCommand(line, allowed)
+    : isAllowedCommand(line, [...allow, ...allowed]);
+  if (!isEach && isAllowed) return {};
+  const pattern = isEach ? '' : alwaysPattern(line);
   const shown = { command: visible(command), detail: visible(detail) };
   return { question: { ...shown, pattern, forMs: askForMs } };
 };

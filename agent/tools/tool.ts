@@ -151,6 +151,11 @@ export type ToolQuestion = {
   readonly command: string;
   readonly detail: string;
   /**
+   * a word that identifies what the command reaches: a permission of "always" is for it only; a
+   * pattern of the configuration without it is for any
+   */
+  readonly target?: string;
+  /**
    * `host` (default): asked outside of sandboxes, as `tools.exec.ask` says. `outside`: the call
    * acts on something that no sandbox confines, so it is asked in every session, unless a pattern
    * allows it. `each-call`: no pattern allows it either

@@ -209,6 +209,7 @@ export class AgentTasks {
     const isOwnContext = message.contextId === '';
     const { spec, payload } = callOf(message, agent);
     return submitCall(edge, {
+      protocol: 'a2a',
       caller,
       credentials: caller.credentials,
       key: message.messageId,
@@ -235,6 +236,7 @@ export class AgentTasks {
     const input = inputOf(message, view.waiting);
     try {
       return await submitCall(edge, {
+        protocol: 'a2a',
         caller,
         credentials: caller.credentials,
         key: message.messageId,

@@ -6,7 +6,7 @@
  * check the idempotency key once more, and the sequence number.
  */
 import type { ErrorData } from '../../protocols/errors.ts';
-import type { TaskEvent, TaskView, Waiting } from '../../protocols/task.ts';
+import type { TaskEvent, TaskProtocol, TaskView, Waiting } from '../../protocols/task.ts';
 import type { TokenScope } from '../../operations/access.ts';
 import type { Transport } from '../../protocols/action.ts';
 
@@ -34,6 +34,8 @@ export type Caller = {
 
 export type EdgeRequest = Credentials & {
   readonly transport: Transport;
+  /** of the call that became this envelope */
+  readonly protocol?: TaskProtocol;
   readonly bytes: Uint8Array;
   /** W3C trace context */
   readonly traceparent?: string | undefined;

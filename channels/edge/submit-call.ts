@@ -6,7 +6,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Envelope } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { CallHead } from '../../protocols/models/function-call.ts';
-import { subjectOf, type TaskView } from '../../protocols/task.ts';
+import { subjectOf, type TaskProtocol, type TaskView } from '../../protocols/task.ts';
 import { parseTraceparent } from '../../protocols/trace.ts';
 import type { Caller, Credentials, Edge, EdgeRequest, Until } from './edge.ts';
 
@@ -15,6 +15,7 @@ const TTL_SEC = 300;
 const SEQ_ATTEMPTS_MAX = 5;
 
 export type Call = {
+  readonly protocol: TaskProtocol;
   readonly caller: Pick<Caller, 'tenant' | 'sub' | 'roles'>;
   readonly credentials: Credentials;
   /** idempotency key: a repeat finds the same task */
@@ -38,6 +39,7 @@ export async function submitCall(edge: Pick<Edge, 'submit'>, call: Call): Promis
     const answer = await edge.submit({
       ...call.credentials,
       transport: 'http',
+      protocol: call.protocol,
       bytes: Buffer.from(JSON.stringify(envelope)),
       ...(call.until ? { until: call.until } : { waitMs: 0 }),
       ...(isUnordered ? { isUnordered } : {}),

@@ -176,6 +176,7 @@ class ActionCall {
     const { name } = definitionOf(this.#spec);
     const call = { id: key, function: { name, arguments: JSON.stringify(args) } };
     return submitCall(this.#edge, {
+      protocol: 'mcp',
       caller: this.#caller,
       credentials: this.#caller.credentials,
       key,

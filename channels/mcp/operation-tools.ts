@@ -7,11 +7,13 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import type { Tool } from '@modelcontextprotocol/server';
 import { type Need, needOf, tenantOfOperation } from '../../operations/access.ts';
 import { type CheckedRun, checkedRun } from '../../operations/checked-run.ts';
+import { TASK_REF } from '../../operations/decisions.ts';
 import { RESOURCES } from '../../operations/index.ts';
 import { masked } from '../../operations/masked.ts';
 import type { Operation, OperationServices } from '../../operations/operation.ts';
 import { defined } from '../../protocols/defined.ts';
 import { IDEMPOTENCY_KEY } from '../../protocols/mcp.ts';
+import { TaskViewSchema } from '../../protocols/task.ts';
 import type { McpCaller, McpTool } from './catalog.ts';
 import { textOf } from './errors.ts';
 
@@ -66,8 +68,16 @@ function toolOf(operation: Operation): Tool {
 }
 
 const isObjectSchema = (schema: TSchema): boolean => schema['type'] === 'object';
-/** Without TypeBox's symbols. */
-const plain = (schema: object): unknown => JSON.parse(JSON.stringify(schema));
+/**
+ * Without TypeBox's symbols, and without references to the OpenAPI document: clients compile it.
+ */
+const plain = (schema: object): unknown =>
+  JSON.parse(
+    JSON.stringify(schema, (_, part: unknown) => (isTaskRef(part) ? TaskViewSchema : part)),
+  );
+
+const isTaskRef = (part: unknown): boolean =>
+  typeof part === 'object' && part !== null && '$ref' in part && part.$ref === TASK_REF;
 
 /** The tools that the caller may use; none unless it is an operator. */
 export const operationTools = (

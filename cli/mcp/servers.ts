@@ -168,7 +168,14 @@ function entryOf(target: readonly string[], options: AddOptions): Record<string,
   const { env = [], header = [], headerEnv = [], cwd, sandbox, allowPrivate } = options;
   const { approval, allow, deny } = options;
   const [first = '', ...args] = target;
-  const isUrl = /^https?:\/\//.test(first) && args.length === 0;
+  const isUrl = /^https?:\/\//i.test(first) && args.length === 0;
+  if (!isUrl && /^[a-z][a-z0-9+.-]*:\/\//i.test(first))
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      args.length > 0 && /^https?:/i.test(first)
+        ? `a URL has no arguments: ${args.join(' ').slice(0, 100)}`
+        : `${JSON.stringify(first.slice(0, 200))} is no program: URLs of servers begin with http:// or https://`,
+    );
   const headers = { ...pairs(header), ...references(headerEnv) };
   return {
     ...(isUrl ? { url: first } : { command: first, ...(args.length > 0 && { args }) }),

@@ -2,6 +2,7 @@
  * Background tasks in the shape of OpenClaw's clients: subagents, runs of schedules, and tasks that
  * other agents requested. Reads committed rows and activates no actor.
  */
+import { messageRunId, SEND_MESSAGE } from '../../protocols/agent-message.ts';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import {
@@ -97,7 +98,7 @@ function detailsOf(of: TaskOrigin, { system, tenant }: TaskRows) {
 const tasksOf = (scope: TaskRows): readonly KnownTask[] => [
   ...rowsOf<SubagentRow>(scope, SUBAGENTS_INDEX).map(subagentTask),
   ...cronTasks(scope),
-  ...rowsOf<TaskRow>(scope, TASKS_INDEX).map(({ view }) => a2aTask(view)),
+  ...rowsOf<TaskRow>(scope, TASKS_INDEX).map(({ view }) => a2aTask(scope, view)),
 ];
 
 const rowsOf = <Row>(
@@ -188,19 +189,29 @@ const A2A_STATUSES = {
   EXPIRED: 'timed_out',
 } as const satisfies Record<TaskState, TaskStatus>;
 
-const a2aTask = (view: TaskView): KnownTask => {
+const a2aTask = (scope: TaskRows, view: TaskView): KnownTask => {
   const at = (time: string | undefined) => (time === undefined ? undefined : Date.parse(time));
   const summary: TaskSummary = {
     ...ids(view.task_id, 'a2a'),
     kind: view.action,
     status: A2A_STATUSES[view.state],
     title: view.subject === '' ? view.action : `${view.action}: ${view.subject}`,
+    ownerKey: view.principal,
+    ...defined({ sourceId: view.protocol }),
+    ...runOf(scope, view),
     ...times(Date.parse(view.accepted_at), at(view.started_at), at(view.finished_at)),
     ...(view.waiting ? { progressSummary: `waits: ${view.waiting.prompt}` } : {}),
     ...(view.error ? { error: view.error.message } : {}),
   };
   return { summary, of: { kind: 'a2a', view } };
 };
+
+/** The run of a message to an agent, when its session has received it. */
+function runOf({ system, tenant }: TaskRows, { action, task_id }: TaskView) {
+  if (action !== SEND_MESSAGE) return {};
+  const row = system.index.get<RunRow>('runs', tenant, messageRunId(task_id));
+  return row ? { runId: row.runId, sessionKey: row.sessionKey } : {};
+}
 
 const ids = <R extends TaskSummary['runtime']>(id: string, runtime: R) => ({
   id,

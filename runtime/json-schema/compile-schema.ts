@@ -1,5 +1,6 @@
 /**
- * Compiles schemas of external agents and devices: JSON Schema 2020-12 with the usual formats.
+ * Compiles schemas of external agents, devices and MCP servers: JSON Schema 2020-12 with the usual
+ * formats, and draft-07 where `$schema` names it, as most MCP servers of 2025 do.
  * TypeBox compiles troupe's own schemas; external schemas are never loaded from elsewhere and share
  * nothing.
  *
@@ -9,6 +10,7 @@
  * suspended, so that it uses at most a twentieth of the process.
  */
 import { Script, createContext } from 'node:vm';
+import { Ajv, type Options } from 'ajv';
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { CheckError } from '../../protocols/check.ts';
@@ -27,16 +29,27 @@ const OPTIONS = {
   code: { optimize: false },
 } as const;
 
-/** Contains the compiled meta-schema, which takes long to compile, and no other schema. */
-const draft = new Ajv2020(OPTIONS);
-addFormats.default(draft);
+type Draft = 'draft-07' | '2020-12';
 
-/** One for each schema, and gone with it: Ajv forgets nothing that it has compiled. */
-function freshAjv(): Ajv2020 {
-  const ajv = new Ajv2020({ ...OPTIONS, validateSchema: false });
+function ajvOf(draft: Draft, options: Options): Ajv | Ajv2020 {
+  const ajv = draft === 'draft-07' ? new Ajv(options) : new Ajv2020(options);
   addFormats.default(ajv);
   return ajv;
 }
+
+/** Contain the compiled meta-schema, which takes long to compile, and no other schema. */
+const drafts = new Map<Draft, Ajv | Ajv2020>();
+
+function metaOf(draft: Draft): Ajv | Ajv2020 {
+  const meta = drafts.get(draft) ?? ajvOf(draft, OPTIONS);
+  drafts.set(draft, meta);
+  return meta;
+}
+
+const draftOf = ({ $schema }: Record<string, unknown>): Draft =>
+  typeof $schema === 'string' && /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/.test($schema)
+    ? 'draft-07'
+    : '2020-12';
 
 /** Hundreds of fields take half as long on a slow machine. */
 const COMPILE_MS = 1_000;
@@ -53,11 +66,16 @@ const REST_MS = 20 * CHECK_MS;
  * check) UNAVAILABLE while the schema is suspended
  */
 export function compileSchema(schema: Record<string, unknown>): SchemaCheck {
+  const draft = draftOf(schema);
   try {
-    if (!draft.validateSchema(schema)) throw new Error(draft.errorsText());
+    const meta = metaOf(draft);
+    if (!meta.validateSchema(schema)) throw new Error(meta.errorsText());
     // Ajv's own keyword: such a check would answer later, and end the process where it fails.
     if ('$async' in schema) throw new Error('$async is not a keyword of JSON Schema');
-    const validate = within(COMPILE_MS, () => freshAjv().compile(schema));
+    const validate = within(COMPILE_MS, () =>
+      // One for each schema, and gone with it: Ajv forgets nothing that it has compiled.
+      ajvOf(draft, { ...OPTIONS, validateSchema: false }).compile(schema),
+    );
     return suspendedAfterTimeout((value) =>
       validate(value) ? [] : (validate.errors ?? []).map(checkError),
     );
@@ -66,7 +84,7 @@ export function compileSchema(schema: Record<string, unknown>): SchemaCheck {
     const what =
       code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
         ? `it takes over ${COMPILE_MS} ms to compile: make it smaller`
-        : `it is not a valid JSON Schema 2020-12: ${message}`;
+        : `it is not a valid JSON Schema ${draft}: ${message}`;
     throw new TroupeError('INVALID_ARGUMENT', what, { cause });
   }
 }

@@ -43,6 +43,9 @@ it('refuses an entry that the configuration would refuse', async () => {
   const home = scratchFolder();
   const run = (...args: string[]) => runProgram(['mcp', ...args], { home });
   expect(await run('add', 'a__b', 'http://example.com/mcp')).toMatchObject({ code: 2 });
+  for (const url of ['ftp://example.com/mcp', 'htp://example.com', 'WS://example.com'])
+    expect((await run('add', 'web', url)).stderr).toContain('http:// or https://');
+  expect((await run('add', 'web', 'https://example.com/mcp', 'x')).stderr).toContain('arguments');
   const wrong = await run('add', 'web', 'https://example.com/mcp', '--env', 'A=b');
   expect(wrong.stderr).toContain('`args`, `env` and `cwd` are for servers with a `command`');
 });

@@ -70,6 +70,10 @@ export interface Task {
    * sub of the caller
    */
   principal: string;
+  /**
+   * by which the caller requested it, unless it sent an envelope
+   */
+  protocol?: 'mcp' | 'a2a';
   accepted_at: string;
   started_at?: string;
   finished_at?: string;

@@ -8,7 +8,9 @@ export type Answers = {
   /** the result of `tools/list` */
   readonly list?: unknown;
   /** the result of `tools/call`, or its HTTP response */
-  readonly call?: object | ((response: ServerResponse) => void);
+  readonly call?: object | ((response: ServerResponse, request: Request) => void);
+  /** the HTTP response to a request with GET */
+  readonly resume?: (response: ServerResponse, lastEventId: unknown) => void;
 };
 
 export type HostileServer = {
@@ -19,20 +21,26 @@ export type HostileServer = {
   readonly headers: readonly IncomingMessage['headers'][];
 };
 
-type Request = {
+export type Request = {
   readonly id?: number;
   readonly method: string;
-  readonly params?: { readonly name?: string };
+  readonly params?: {
+    readonly name?: string;
+    readonly _meta?: Readonly<Record<string, unknown>>;
+  };
 };
 
-export async function startHostileServer({ list, call }: Answers): Promise<HostileServer> {
+export async function startHostileServer({ list, call, resume }: Answers): Promise<HostileServer> {
   const calls: string[] = [];
   const headers: IncomingMessage['headers'][] = [];
   const server = createServer((request, response) => void answerTo(request, response));
   const answerTo = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     headers.push(request.headers);
+    if (request.method === 'GET' && resume)
+      return resume(response, request.headers['last-event-id']);
     if (request.method !== 'POST') return void response.writeHead(405).end();
-    const { id, method, params } = (await json(request)) as Request;
+    const message = (await json(request)) as Request;
+    const { id, method, params } = message;
     const answer = (body: object) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
@@ -50,7 +58,7 @@ export async function startHostileServer({ list, call }: Answers): Promise<Hosti
     if (method !== 'tools/call')
       return answer({ error: { code: -32_601, message: 'unknown method' } });
     calls.push(params?.name ?? '');
-    if (typeof call === 'function') return call(response);
+    if (typeof call === 'function') return call(response, message);
     answer({ result: call });
   };
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -57,6 +57,7 @@ export const testServices = (
   models: () => MODELS,
   agents: () => AGENTS,
   hooks: () => [],
+  remoteServers: () => [],
   plugins: NO_PLUGINS,
   notes: NO_NOTES,
   sign: NO_FILES,

@@ -61,6 +61,11 @@ test('a short action returns its result, and what is wrong with its arguments', 
     structuredContent: { state: 'FAILED', error: { message: 'never good enough' } },
   });
   expect(gateway.faults).toEqual([]);
+  const views = gateway.system.index
+    .list<TaskRow>(TASKS_INDEX, 'acme')
+    .map(({ value }) => value.view);
+  expect(views).toHaveLength(2);
+  for (const view of views) expect(view).toMatchObject({ protocol: 'mcp', principal: 'alice' });
 });
 
 test('calls with one key are executed once, and another payload under it is a conflict', async () => {

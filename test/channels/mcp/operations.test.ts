@@ -1,5 +1,12 @@
 /** Operations, sessions and tasks of a tenant, for operators and for others. */
+import { compileSchema } from '../../../runtime/json-schema/compile-schema.ts';
 import { expect, test } from 'vitest';
+import type { McpCaller } from '../../../channels/mcp/catalog.ts';
+import {
+  operationTools,
+  type OperationToolOptions,
+} from '../../../channels/mcp/operation-tools.ts';
+import { testServices } from '../gateway/client.ts';
 import { serveMcp } from './gateway.ts';
 
 const KEY = 'agent:main:import';
@@ -46,6 +53,26 @@ test('operators have operations as tools: those that read, all, or none', async 
   expect(result).toMatchObject({ structuredContent: { key: KEY } });
   expect(changing.audited).toEqual(['operator sessions.import']);
   expect(await toolNames(await serveMcp('none'), 'operator')).not.toContain('sessions_list');
+});
+
+const faultOf = (schema: object): unknown => {
+  try {
+    return void compileSchema({ ...schema });
+  } catch (error) {
+    return error;
+  }
+};
+
+// Bug: clients of the SDK 1.x compile all output schemas of a list, and fail with any dangling
+// $ref.
+test('every schema of a tool compiles by itself', () => {
+  const options = { which: 'all', services: testServices({ system: {} as never }), audit() {} };
+  const caller = { isOperator: true, isHome: true } as McpCaller;
+  const tools = operationTools(options as OperationToolOptions, caller);
+  expect(tools.map(({ definition }) => definition.name)).toContain('decisions_list');
+  for (const { name, inputSchema, outputSchema = {} } of tools.map(({ definition }) => definition))
+    for (const schema of [inputSchema, outputSchema])
+      expect([name, faultOf(schema)]).toEqual([name, undefined]);
 });
 
 test('an operator reads sessions as resources and in a prompt, with secrets masked', async () => {

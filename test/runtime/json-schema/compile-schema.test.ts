@@ -78,6 +78,17 @@ describe('a schema of an agent outside', () => {
     expect(compileSchema(text('^b+$'))({ text: 'bbb' })).toEqual([]);
   });
 
+  // Bug: servers of the MCP SDK 1.x name draft-07, and had no tools at all.
+  it('of draft-07 is read as such when it says so', () => {
+    const $schema = 'http://json-schema.org/draft-07/schema#';
+    const pair = { type: 'array', items: [{ type: 'string' }, { type: 'number' }] };
+    const check = compileSchema({ $schema, type: 'object', properties: { pair } });
+    expect(check({ pair: ['a', 1] })).toEqual([]);
+    expect(check({ pair: ['a', 'b'] })).toMatchObject([{ path: '/pair/1' }]);
+    expect(() => compileSchema({ type: 'object', properties: { pair } })).toThrow(/2020-12/);
+    expect(() => compileSchema({ $schema, type: 7 })).toThrow(/draft-07/);
+  });
+
   it('that is invalid is refused', () => {
     expect(codeOf(() => compileSchema({ type: 'no such type' }))).toBe('INVALID_ARGUMENT');
     expect(codeOf(() => compileSchema({ $async: true, required: ['a'] }))).toBe('INVALID_ARGUMENT');

@@ -37,3 +37,36 @@ export const agents = {
     command: 'npx troupe config show',
   },
 };
+
+export const calls = {
+  title: 'Calls of agents to programs outside',
+  server: 'Server',
+  called: 'Called',
+  class: 'If its connection is lost',
+  classes: {
+    repeatable: 'it is called again',
+    keyed: 'it is called again under the same key',
+    once: 'it is not called again',
+  } as Readonly<Record<string, string>>,
+  servers: 'Servers and agents outside',
+  place: 'Place',
+  tool: 'Tool',
+  tools: (count: number) => (count === 1 ? '1 tool' : `${count} tools`),
+  readsOnly: 'only reads',
+  approval: 'Approval',
+  approvals: {
+    always: 'each call',
+    ask: 'unless always allowed',
+    changes: 'unless it only reads',
+    never: 'none',
+  } as Readonly<Record<string, string>>,
+  leftOut: 'Left out',
+  listed: 'List read',
+  revision: 'Changes of the list',
+  about: 'About it',
+  empty: {
+    title: 'No calls',
+    text: 'What agents call on MCP servers and A2A agents appears here for a day.',
+    command: 'npx troupe mcp add NAME URL',
+  },
+};

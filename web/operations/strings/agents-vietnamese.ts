@@ -38,3 +38,36 @@ export const agents: Strings['agents'] = {
     command: 'npx troupe config show',
   },
 };
+
+export const calls: Strings['calls'] = {
+  title: 'Các lệnh gọi của trợ lý tới chương trình bên ngoài',
+  server: 'Máy chủ',
+  called: 'Đã gọi',
+  class: 'Nếu mất kết nối',
+  classes: {
+    repeatable: 'gọi lại',
+    keyed: 'gọi lại với cùng khóa',
+    once: 'không gọi lại',
+  },
+  servers: 'Máy chủ và trợ lý bên ngoài',
+  place: 'Nơi',
+  tool: 'Công cụ',
+  tools: (count) => `${count} công cụ`,
+  readsOnly: 'chỉ đọc',
+  approval: 'Phê duyệt',
+  approvals: {
+    always: 'mỗi lần gọi',
+    ask: 'trừ khi đã luôn cho phép',
+    changes: 'trừ khi chỉ đọc',
+    never: 'không cần',
+  },
+  leftOut: 'Bị bỏ qua',
+  listed: 'Đọc danh sách',
+  revision: 'Số lần danh sách đổi',
+  about: 'Giới thiệu',
+  empty: {
+    title: 'Chưa có lệnh gọi nào',
+    text: 'Những gì trợ lý gọi ở máy chủ MCP và trợ lý A2A hiện ở đây trong một ngày.',
+    command: 'npx troupe mcp add NAME URL',
+  },
+};

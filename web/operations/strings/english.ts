@@ -1,5 +1,5 @@
 /** The texts of the views of operations in English. */
-import { agents, memory } from './agents-english.ts';
+import { agents, calls, memory } from './agents-english.ts';
 
 const times = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 const number = new Intl.NumberFormat('en');
@@ -82,16 +82,7 @@ export const strings = {
     owned: 'Owned',
     spent: 'Spent',
   } as Readonly<Record<string, string>>,
-  calls: {
-    title: 'Calls of agents to programs outside',
-    server: 'Server',
-    called: 'Called',
-    empty: {
-      title: 'No calls',
-      text: 'What agents call on MCP servers and A2A agents appears here for a day.',
-      command: 'npx troupe mcp add NAME URL',
-    },
-  },
+  calls,
   approvals: {
     title: 'Approvals',
     command: 'Question',
@@ -166,6 +157,7 @@ export const strings = {
       Record<string, string>
     >,
     created: 'Created',
+    protocol: 'Protocol',
     prompt: 'Request',
     progress: 'Progress',
     stop: 'Stop it',

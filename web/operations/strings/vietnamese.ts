@@ -1,6 +1,6 @@
 /** The texts of the views of operations in Vietnamese. */
 import type { Strings } from './english.ts';
-import { agents, memory } from './agents-vietnamese.ts';
+import { agents, calls, memory } from './agents-vietnamese.ts';
 
 const times = new Intl.DateTimeFormat('vi', { dateStyle: 'medium', timeStyle: 'medium' });
 const number = new Intl.NumberFormat('vi');
@@ -83,16 +83,7 @@ export const strings: Strings = {
     owned: 'Đang giữ',
     spent: 'Đã dùng hết',
   },
-  calls: {
-    title: 'Các lệnh gọi của trợ lý tới chương trình bên ngoài',
-    server: 'Máy chủ',
-    called: 'Đã gọi',
-    empty: {
-      title: 'Chưa có lệnh gọi nào',
-      text: 'Những gì trợ lý gọi ở máy chủ MCP và trợ lý A2A hiện ở đây trong một ngày.',
-      command: 'npx troupe mcp add NAME URL',
-    },
-  },
+  calls,
   approvals: {
     title: 'Phê duyệt',
     command: 'Câu hỏi',
@@ -164,6 +155,7 @@ export const strings: Strings = {
     task: 'Công việc',
     kind: 'Loại',
     kinds: { subagent: 'Trợ lý phụ', cron: 'Lịch chạy', a2a: 'Công việc' },
+    protocol: 'Giao thức',
     created: 'Tạo lúc',
     prompt: 'Yêu cầu',
     progress: 'Tiến độ',

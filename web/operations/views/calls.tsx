@@ -1,10 +1,12 @@
 /** Calls: what agents called on MCP servers and A2A agents, and the run that called. */
-import { shortKey } from '../../chat/agents-talk.ts';
+import { linkTo, shortKey } from '../../chat/agents-talk.ts';
 import { linkToView } from '../../routes.ts';
 import { stateChoice, stateColumn, timeColumn } from '../columns.tsx';
 import type { ListDefinition } from '../list-view.tsx';
 import { Facts, Part, Text, Time } from '../pane.tsx';
+import { StatePill } from '../state-pill.tsx';
 import { strings } from '../strings.ts';
+import { CalledServers, PROTOCOLS } from './called-servers.tsx';
 
 const own = strings.calls;
 const STATES = ['starting', 'running', 'cancelling', 'done', 'failed', 'cancelled', 'unknown'];
@@ -15,6 +17,7 @@ type Call = {
   readonly kind: string;
   readonly server: string;
   readonly name: string;
+  readonly class: string;
   readonly state: string;
   readonly caller: {
     readonly agentId: string;
@@ -27,7 +30,6 @@ type Call = {
   readonly error?: { readonly message: string };
 };
 
-const PROTOCOLS: Readonly<Record<string, string>> = { mcp: 'MCP', a2a: 'A2A' };
 const serverOf = ({ kind, server }: Call): string => `${server} (${PROTOCOLS[kind] ?? kind})`;
 
 export const calls: ListDefinition<Call> = {
@@ -52,11 +54,16 @@ export const calls: ListDefinition<Call> = {
     stateColumn(({ state }) => state),
   ],
   empty: own.empty,
+  above: (_, { workspace }) => <CalledServers workspace={workspace} />,
   details: (call) => (
     <>
+      <StatePill state={call.state} />
       <div class="buttons">
         <a class="button" href={linkToView('runs', { item: call.caller.runId })}>
           {strings.showRun}
+        </a>
+        <a class="button" href={linkTo(call.caller.sessionKey)}>
+          {strings.openConversation}
         </a>
       </div>
       {call.error !== undefined && (
@@ -71,6 +78,7 @@ export const calls: ListDefinition<Call> = {
             [own.called, call.name],
             [strings.agent, call.caller.agentId],
             [strings.session, call.caller.sessionKey],
+            [own.class, own.classes[call.class]],
             [strings.started, <Time key="started" at={call.startedAt} />],
             [strings.ended, call.endedAt && <Time key="ended" at={call.endedAt} />],
           ]}

@@ -10,6 +10,7 @@ import { Facts, Part, Text, Time } from '../pane.tsx';
 import { useReading } from '../reading.ts';
 import { StatePill } from '../state-pill.tsx';
 import { strings } from '../strings.ts';
+import { PROTOCOLS } from './called-servers.tsx';
 
 const own = strings.tasks;
 const STATES = ['queued', 'running', 'completed', 'failed', 'cancelled', 'timed_out'];
@@ -32,6 +33,7 @@ export const tasks: ListDefinition<TaskSummary> = {
     { name: own.task, text: ({ title, taskId }) => title ?? taskId, width: 'minmax(0, 3fr)' },
     { name: own.kind, text: ({ runtime }) => own.kinds[runtime] ?? runtime, width: '7rem' },
     { name: strings.agent, text: ({ agentId = '' }) => agentId },
+    { name: strings.approvals.by, text: ({ ownerKey = '' }) => ownerKey },
     timeColumn(own.created, ({ createdAt }) => createdAt),
     stateColumn(({ status }) => status),
   ],
@@ -90,12 +92,18 @@ const Details = ({ row, more }: { row: TaskSummary; more: DetailProps }) => {
   );
 };
 
+/** An envelope is the protocol of troupe itself. */
+const protocolOf = ({ sourceId = 'envelope' }: TaskSummary): string =>
+  PROTOCOLS[sourceId] ?? sourceId;
+
 const About = ({ task }: { task: TaskSummary }) => (
   <Part title={strings.details}>
     <Facts
       facts={[
         [own.kind, own.kinds[task.runtime] ?? task.runtime],
         [strings.agent, task.agentId],
+        [strings.approvals.by, task.ownerKey],
+        [own.protocol, task.runtime === 'a2a' && protocolOf(task)],
         [own.created, <Time at={task.createdAt} />],
         [strings.started, task.startedAt && <Time at={task.startedAt} />],
         [strings.ended, task.endedAt && <Time at={task.endedAt} />],

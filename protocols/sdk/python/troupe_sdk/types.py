@@ -401,6 +401,13 @@ class Outcome(Text):
     FAILED = "FAILED"
 
 
+class Protocol(Text):
+    """by which the caller requested it, unless it sent an envelope"""
+
+    A2_A = "a2a"
+    MCP = "mcp"
+
+
 class For(Text):
     """input: from the caller; approval: yes or no; decision: from an operator, about work with
     an unknown outcome or a failed compensation
@@ -458,6 +465,9 @@ class Task:
     finished_at: Optional[str] = None
     outcome: Optional[Outcome] = None
     """of a COMPENSATED task: the reason"""
+
+    protocol: Optional[Protocol] = None
+    """by which the caller requested it, unless it sent an envelope"""
 
     resource_links: Optional[List[Dict[str, Any]]] = None
     result: Any = None
