@@ -1,5 +1,5 @@
 /** Times and durations in the page's language. */
-import { language } from './strings.ts';
+import { language } from './language.ts';
 
 const STEPS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['day', 86_400_000],

@@ -43,11 +43,15 @@ export function serveSkills(
     ...(await protocolErrors(skills.list(cursor))),
     ...CACHE,
   }));
-  server.setRequestHandler('skills/get', { params: textParams<'uri'>(['uri']) }, async ({ uri }) => {
-    const skill = await protocolErrors(skills.get(uri));
-    if (!skill) throw invalid(`there is no skill ${uri.slice(0, 200)}`);
-    return { resultType: 'complete', skill, ...CACHE };
-  });
+  server.setRequestHandler(
+    'skills/get',
+    { params: textParams<'uri'>(['uri']) },
+    async ({ uri }) => {
+      const skill = await protocolErrors(skills.get(uri));
+      if (!skill) throw invalid(`there is no skill ${uri.slice(0, 200)}`);
+      return { resultType: 'complete', skill, ...CACHE };
+    },
+  );
   const directory = { params: textParams<'uri', 'cursor'>(['uri'], ['cursor']) };
   server.setRequestHandler('resources/directory/read', directory, async ({ uri, cursor }) => {
     // A folder has one page, so no cursor was ever named.

@@ -135,7 +135,7 @@ const uriOf = (name: string, path: string): string =>
 
 /** `path` is '' for the folder of a skill. */
 function partsOf(uri: string): { name: string; path: string } | undefined {
-  if (!isSkillUri(uri)) return undefined;
+  if (!isSkillUri(uri) || uri.endsWith('/')) return undefined;
   const [name = '', ...path] = uri.slice(SCHEME.length).split('/');
   try {
     return { name, path: path.map(decodeURIComponent).join('/') };

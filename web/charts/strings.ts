@@ -1,5 +1,5 @@
 /** The texts of charts, in the languages of the page. */
-import { language } from '../strings.ts';
+import { language } from '../language.ts';
 
 const english = {
   view: 'View of the chart',

@@ -1,5 +1,5 @@
 /** Texts about related sessions: subagents, messages of agents, forks. Loaded with them. */
-import { language } from '../strings.ts';
+import { language } from '../language.ts';
 
 const english = {
   subagent: (name: string) => `Subagent ${name}`,

@@ -4,7 +4,10 @@ import { onTestFinished } from 'vitest';
 import type { Identity } from '../../../channels/edge/edge.ts';
 import type { TokenScope } from '../../../operations/access.ts';
 import type { OperationTools } from '../../../channels/mcp/operation-tools.ts';
-import { gatewayCatalog, type GatewayCatalogOptions } from '../../../channels/mcp/gateway-catalog.ts';
+import {
+  gatewayCatalog,
+  type GatewayCatalogOptions,
+} from '../../../channels/mcp/gateway-catalog.ts';
 import { mcpRoutes } from '../../../channels/mcp/route.ts';
 import { systemClock } from '../../../runtime/index.ts';
 import { namedCallers, openRealTasks, type RealTasks } from '../edge/real-tasks.ts';
