@@ -8,13 +8,7 @@ import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { APP_MIME_TYPE, type TaskChart } from '../../protocols/mcp.ts';
 import { actionOfFunction } from '../../protocols/models/function-call.ts';
-import {
-  isFinal,
-  taskAddress,
-  TASKS_INDEX,
-  type TaskRow,
-  type TaskView,
-} from '../../protocols/task.ts';
+import { isFinal, taskAddress, TASKS_INDEX, type TaskRow } from '../../protocols/task.ts';
 import type { System } from '../../runtime/index.ts';
 import type { Edge } from '../edge/edge.ts';
 import type { McpCaller, McpTool, ToolView } from './catalog.ts';
@@ -94,7 +88,7 @@ export class TaskCharts {
         const found =
           typeof id === 'string' && id !== ''
             ? id
-            : await this.#running(caller, String(tool ?? ''));
+            : await this.#running(caller, typeof tool === 'string' ? tool : '');
         if (found === undefined) return { content: [textOf('this tool has no running task')] };
         const shown = await this.#chartOf(caller, found, chart);
         return { structuredContent: shown, content: [textOf(textIn(shown))] };

@@ -53,9 +53,11 @@ type Shown = {
   readonly requested: string[];
   readonly complaints: string[];
   /** sends a message to the view */
-  send(message: object): Promise<void>;
+  readonly send: (message: object) => Promise<void>;
   /** what the view sent */
-  seen(): Promise<{ method?: string; id?: number; result?: unknown; params?: object }[]>;
+  readonly seen: () => Promise<
+    { method?: string; id?: number; result?: unknown; params?: object }[]
+  >;
 };
 
 type CallTool = (params: { name: string; arguments: object }) => Promise<object>;
@@ -163,17 +165,31 @@ test('a result that names its task is shown, also of a task that failed', async 
 test('everything that comes from outside is shown as text', async () => {
   const hostile = '<img src="/leak" onerror="parent.postMessage(1,\'*\')"><script>1</script>';
   const state = (key: string, path: string, states: object[] = []) => ({
-    ...{ key, path, states, kind: states.length > 0 ? 'compound' : 'atomic' },
-    ...{ description: hostile, invokes: [hostile], handles: [hostile], defers: [hostile] },
+    key,
+    path,
+    states,
+    kind: states.length > 0 ? 'compound' : 'atomic',
+    description: hostile,
+    invokes: [hostile],
+    handles: [hostile],
+    defers: [hostile],
   });
   const chart = {
-    ...{ type: hostile, version: 1, hash: 'h', levels: [] },
+    type: hostile,
+    version: 1,
+    hash: 'h',
+    levels: [],
     chart: { root: state(hostile, '', [state(hostile, hostile)]), edges: [] },
   };
   const event = { n: 1, event: hostile, at: '2026-01-01T00:00:00Z', state: hostile };
   const task = {
-    ...{ task_id: hostile, action: hostile, state: hostile, isFinal: true, events: [event] },
-    ...{ waiting: hostile, error: hostile },
+    task_id: hostile,
+    action: hostile,
+    state: hostile,
+    isFinal: true,
+    events: [event],
+    waiting: hostile,
+    error: hostile,
   };
   const structuredContent = { task, actor: { machine: hostile, state: hostile }, chart };
   const { view, send, requested, complaints, seen } = await showApp(app, () =>

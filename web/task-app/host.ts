@@ -53,7 +53,7 @@ export class Host {
     const waiting = id === undefined ? undefined : this.#waiting.get(id);
     if (!waiting) return;
     this.#waiting.delete(id!);
-    if (error) waiting.reject(new Error(String(error.message ?? 'the client refused')));
+    if (error) waiting.reject(new Error(error.message ?? 'the client refused'));
     else waiting.resolve(result);
   }
 }

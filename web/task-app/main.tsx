@@ -20,7 +20,7 @@ const REVISION = '2026-01-26';
 type CallResult = {
   readonly isError?: boolean;
   readonly structuredContent?: Readonly<Record<string, unknown>>;
-  readonly content?: readonly { readonly text?: unknown }[];
+  readonly content?: readonly { readonly text?: string }[];
   readonly taskId?: unknown;
   readonly _meta?: Readonly<Record<string, { readonly task_id?: unknown } | undefined>>;
 };
@@ -88,7 +88,7 @@ const host = new Host((method, params) => {
 const task = new FollowTask(async (args) => {
   const answer = await host.request('tools/call', { name: TOOL, arguments: args });
   const { isError, structuredContent, content } = answer as CallResult;
-  if (isError) throw new Error(String(content?.[0]?.text ?? ''));
+  if (isError) throw new Error(content?.[0]?.text ?? '');
   return structuredContent?.['task'] === undefined
     ? undefined
     : (structuredContent as TaskChart<PublishedChart>);

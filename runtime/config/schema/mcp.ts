@@ -103,7 +103,7 @@ export const mcpSection = section(
     }),
     skills: oneOf(['none', 'operators', 'all'], {
       description:
-        'who can read the shared skills of its tenant over MCP: nobody, operators, or every token of the tenant',
+        'who can read the shared skills of its tenant over MCP: no client, operators, or every token of the tenant',
       default: 'operators',
     }),
     apps: Type.Boolean({

@@ -1,4 +1,4 @@
-/** The view of tasks: who is told of it, and what its tool answers. */
+/** The view of tasks: which clients see it, and what its tool answers. */
 import { expect, test, vi } from 'vitest';
 import { serveMcp } from './gateway.ts';
 
@@ -81,7 +81,7 @@ test('the tool shows where a task is in its chart, to who may read the task', as
     isError: true,
     structuredContent: { error: { code: 'NOT_FOUND' } },
   });
-  // Another caller has none of its own running, and two of one tool cannot be told apart.
+  // Another caller has none of its own running, and two of one tool are ambiguous.
   expect(await chart({ tool: held.name }, 'operator')).not.toHaveProperty('structuredContent');
   const second = rpc('tools/call', { ...held, arguments: { gate: 'b' } });
   await vi.waitFor(() => expect(gate.begun).toContain('b'));
