@@ -2,7 +2,7 @@
 import { render } from 'preact';
 import { takeToken } from './address.ts';
 import { Page } from './shell/page.tsx';
-import { language } from './language.ts';
+import { language } from './strings.ts';
 import { applyTheme, keptTheme } from './theme.ts';
 
 takeToken();

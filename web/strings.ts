@@ -2,8 +2,9 @@
  * All texts of the page, in its languages. The browser's language selects one; the default is
  * English. Only the selected one is loaded.
  */
-import { language } from './language.ts';
 import type { Strings } from './strings/english.ts';
+
+export const language: 'en' | 'vi' = globalThis.navigator?.language?.startsWith('vi') ? 'vi' : 'en';
 
 const selected =
   language === 'vi' ? import('./strings/vietnamese.ts') : import('./strings/english.ts');

@@ -1,5 +1,5 @@
 /** Times and durations in the page's language. */
-import { language } from './language.ts';
+import { language } from './strings.ts';
 
 const STEPS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['day', 86_400_000],

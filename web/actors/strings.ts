@@ -1,5 +1,5 @@
 /** The texts of the views of actors, in the languages of the page. */
-import { language } from '../language.ts';
+import { language } from '../strings.ts';
 
 const english = {
   title: 'Actors',

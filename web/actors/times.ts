@@ -1,5 +1,5 @@
 /** Spans and moments in the language of the page. */
-import { language } from '../language.ts';
+import { language } from '../strings.ts';
 import type { Times } from './why-it-waits.ts';
 
 type Unit = 'day' | 'hour' | 'minute' | 'second';

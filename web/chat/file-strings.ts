@@ -1,5 +1,5 @@
 /** Texts about images that are added and files that are downloaded. Loaded with them. */
-import { language } from '../language.ts';
+import { language } from '../strings.ts';
 
 const english = {
   notAnImage: (name: string) =>

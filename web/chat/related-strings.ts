@@ -1,5 +1,5 @@
 /** Texts about related sessions: subagents, messages of agents, forks. Loaded with them. */
-import { language } from '../language.ts';
+import { language } from '../strings.ts';
 
 const english = {
   subagent: (name: string) => `Subagent ${name}`,

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { FilePart } from '../../protocols/content.ts';
 import { Icon } from '../icons.tsx';
-import { language } from '../language.ts';
+import { language } from '../strings.ts';
 import { fileStrings } from './file-strings.ts';
 
 /** @param urlOf asks the gateway for a signed URL of a file. @throws TroupeError */

@@ -13,10 +13,9 @@ import { openIdentity, type Unable, UnableError } from '../connection/identity.t
 import { locationCapability } from './location.ts';
 import { notifications } from './notifications.ts';
 import { screenCapability } from './screen.ts';
-import { language } from '../language.ts';
 import { Store } from '../store.ts';
 import { strings as shared } from '../strings.ts';
-import { strings } from './strings.ts';
+import { language, strings } from './strings.ts';
 import { CanvasView, Capabilities, Log, Name, Questions, Status } from './view.tsx';
 
 const ALL: readonly Capability[] = [

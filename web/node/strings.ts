@@ -1,5 +1,5 @@
 /** All texts of the node page, in its languages. */
-import { language } from '../language.ts';
+import { language } from '../strings.ts';
 import type { CapabilityName, Permission } from './capability.ts';
 
 const english = {
@@ -89,3 +89,4 @@ const vietnamese: typeof english = {
 };
 
 export const strings = language === 'vi' ? vietnamese : english;
+export { language };

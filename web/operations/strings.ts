@@ -1,5 +1,5 @@
 /** The texts of the views of operations; only those of the selected language are loaded. */
-import { language } from '../language.ts';
+import { language } from '../strings.ts';
 import type { Strings } from './strings/english.ts';
 
 const selected =

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { keepToken, keptToken, sessionInAddress, takeToken } from '../address.ts';
 import { kept } from '../kept.ts';
 import { routeOf } from '../routes.ts';
-import { language } from '../language.ts';
+import { language } from '../strings.ts';
 import { firstView, type View, Workspace } from '../workspace.ts';
 
 const openWorkspace = (onChange: (view: View) => void): Workspace =>

@@ -8,7 +8,7 @@ import { render } from 'preact';
 import type { PublishedChart } from '../../charts/published.ts';
 import type { TaskChart } from '../../protocols/mcp.ts';
 import { ChartView } from '../charts/chart-view.tsx';
-import { language } from '../language.ts';
+import { language } from '../charts/strings.ts';
 import { type Followed, FollowTask } from './follow-task.ts';
 import { Host } from './host.ts';
 import { addTaskStyle, applyLooks, type HostContext } from './looks.ts';

@@ -1,5 +1,5 @@
 /** The texts of the view of a task, in the languages of the page. */
-import { language } from '../language.ts';
+import { language } from '../charts/strings.ts';
 
 const english = {
   waits: 'Waiting for the task of this call …',

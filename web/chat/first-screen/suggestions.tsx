@@ -3,8 +3,7 @@
  * answers; then the cards are demonstrations that work with it. Loaded when it is shown.
  */
 import { Icon, type IconName } from '../../icons.tsx';
-import { language } from '../../language.ts';
-import { strings } from '../../strings.ts';
+import { language, strings } from '../../strings.ts';
 
 const selected = language === 'vi' ? import('./vietnamese.ts') : import('./english.ts');
 const { welcome, offline, cards, demonstrations } = (await selected).strings;
