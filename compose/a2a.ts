@@ -39,6 +39,7 @@ import { defined } from '../protocols/defined.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { exportBare, type System, systemClock } from '../runtime/index.ts';
 import { shippedSpecs } from './actions.ts';
+import { sharedSkills, taskAppPage } from './mcp-parts.ts';
 import { maskOf, operationServices } from './operation-services.ts';
 import type { GatewayServices } from './process-services.ts';
 import { createOffers } from '../actors/task/tenant-offers.ts';
@@ -163,7 +164,10 @@ const openMcp = ({
     clock: systemClock,
     log: processServices.log,
     loadCatalog: async () => {
-      const { gatewayCatalog } = await import('../channels/mcp/gateway-catalog.ts');
+      const [{ gatewayCatalog }, skillsOf] = await Promise.all([
+        import('../channels/mcp/gateway-catalog.ts'),
+        sharedSkills(processServices),
+      ]);
       return gatewayCatalog({
         edge: parts.edge,
         offers: parts.offers,
@@ -175,6 +179,8 @@ const openMcp = ({
           offers: parts.offers,
           artifacts: tasks.services.artifacts,
         },
+        skills: { skillsFor: config.mcp.skills, skillsOf },
+        taskApp: config.mcp.apps ? taskAppPage() : undefined,
       });
     },
   });

@@ -9,5 +9,9 @@ export function removeOtherBuilds(): void;
 export const nodeBundle: import('esbuild').BuildOptions;
 /** Settings of the bundles of the web pages. */
 export const pageBundles: readonly import('esbuild').BuildOptions[];
+/** Settings of the script of the page that MCP clients show beside a task. */
+export const taskAppBundle: import('esbuild').BuildOptions & { readonly write: false };
+/** The page with this script in it. */
+export function taskAppPage(script: string): string;
 /** Packages that stay outside the bundle; an image keeps those that are dependencies of ours. */
 export const external: readonly string[];

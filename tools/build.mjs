@@ -6,6 +6,7 @@
  *                   dist/plugin-sdk.js and dist/serve-plugin.js, which are bundled into plugins
  *   web/main.tsx -> dist/web/      (minified, split; the other files of web/ are copied), with the
  *                   style sheet, its fonts, and node.js, the page of a browser node
+ *   web/task-app/ -> dist/task-app.html, the page that MCP clients show beside a task
  *   protocols/sdk/ -> dist/sdk/    (copied, with the TypeScript one also as JavaScript)
  *   library/     -> dist/{index,agents,client,test,hooks}.js, the entries of the package, with
  *                   chunks of their own: packages are not bundled, so that a program and troupe
@@ -18,6 +19,7 @@
  *     output.
  */
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -138,6 +140,31 @@ export const pageBundles = [
   { ...pageBundle, entryPoints: { node: 'web/node/main.tsx' } },
   { ...pageBundle, entryPoints: { style: 'web/style.css' } },
 ];
+
+/** The page that MCP clients show beside a task: one file, so its script is written into it. */
+export const taskAppBundle = {
+  ...pageBundle,
+  entryPoints: { 'task-app': 'web/task-app/main.tsx' },
+  outdir: 'dist',
+  splitting: false,
+  sourcemap: false,
+};
+
+/** The page with this script. Its own policy allows nothing else, whatever a client allows. */
+export function taskAppPage(script) {
+  const hash = createHash('sha256').update(script).digest('base64');
+  const policy = `default-src 'none'; script-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'`;
+  return [
+    '<!doctype html>',
+    '<html lang="en"><head><meta charset="utf-8">',
+    `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
+    '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Task</title></head>',
+    '<body><main></main>',
+    '<noscript>The state of the task is in the answer of its tool.</noscript>',
+    `<script type="module">${script}</script></body></html>`,
+    '',
+  ].join('\n');
+}
 
 /** For client programs on any platform: not bundled, so that the source stays readable. */
 const sdk = {
@@ -267,11 +294,11 @@ export async function build() {
   // Recorded before the build: a file that changes during the build makes the result stale, never
   // wrongly fresh.
   const startedMs = Date.now();
-  const present = [program, pluginParts, library, ...pageBundles, sdk]
+  const present = [program, pluginParts, library, ...pageBundles, taskAppBundle, sdk]
     .map((options) => ({ ...options, entryPoints: presentOf(options.entryPoints) }))
     .filter(({ entryPoints }) => Object.keys(entryPoints).length > 0);
   const results = await Promise.all(present.map((options) => esbuild.build(options)));
-  const outputs = results.flatMap((result) => result.outputFiles);
+  const outputs = results.flatMap((result) => result.outputFiles).map(asPage);
   // Chunks are written before the entry that imports them.
   const ordered = outputs.toSorted((a, b) => Number(a.path === bundle) - Number(b.path === bundle));
   // `npx troupe` runs the bundle itself, and npm makes it executable only when it links it
@@ -296,6 +323,12 @@ export function removeOtherBuilds() {
   const { outputs } = JSON.parse(fs.readFileSync(record, 'utf8'));
   removeOldChunks(new Set(outputs.map(inRoot)), 0);
 }
+
+/** The script of the page for MCP clients becomes the page. */
+const asPage = (file) =>
+  file.path === join(dist, 'task-app.js')
+    ? { path: join(dist, 'task-app.html'), contents: Buffer.from(taskAppPage(file.text)) }
+    : file;
 
 const stampUnlessNewer = (path, startedMs) =>
   fs.statSync(join(root, path)).mtimeMs < startedMs ? stampOf(path) : 'changed during the build';

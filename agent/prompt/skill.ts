@@ -38,16 +38,9 @@ export type SkillSurroundings = {
 /** @param text of the SKILL.md; `path`: where the model reads it */
 export function readSkill(path: string, text: string, around: SkillSurroundings): ReadSkill {
   const problem = (why: string): ReadSkill => ({ problem: `${path}: ${why}` });
-  const matter = FRONT_MATTER.exec(text)?.[1];
-  if (matter === undefined)
-    return problem(
-      'does not begin with front matter: a line ---, name and description, a line ---',
-    );
-  if (matter.length > FRONT_MATTER_CHARACTERS_MAX)
-    return problem(`its front matter is longer than ${FRONT_MATTER_CHARACTERS_MAX} characters`);
   let fields: Fields;
   try {
-    fields = fieldsOf(matter);
+    fields = fieldsOf(frontMatterOf(text));
   } catch (error) {
     return problem((error as Error).message.split('\n')[0]!);
   }
@@ -57,12 +50,26 @@ export function readSkill(path: string, text: string, around: SkillSurroundings)
   return { skill: { name, description, path, env } };
 }
 
+/**
+ * The front matter of a SKILL.md, as its author wrote it.
+ * @throws Error that says what is wrong
+ */
+export function frontMatterOf(text: string): Record<string, unknown> {
+  const matter = FRONT_MATTER.exec(text)?.[1];
+  if (matter === undefined)
+    throw new Error(
+      'does not begin with front matter: a line ---, name and description, a line ---',
+    );
+  if (matter.length > FRONT_MATTER_CHARACTERS_MAX)
+    throw new Error(`its front matter is longer than ${FRONT_MATTER_CHARACTERS_MAX} characters`);
+  // without aliases a small text cannot expand to a large value
+  return recordOf(parse(matter, { maxAliasCount: 0, logLevel: 'silent' }));
+}
+
 type Fields = Omit<Skill, 'path'> & { readonly bins: readonly string[]; readonly always: boolean };
 
 /** @throws Error that names the invalid field */
-function fieldsOf(matter: string): Fields {
-  // without aliases a small text cannot expand to a large value
-  const top = recordOf(parse(matter, { maxAliasCount: 0, logLevel: 'silent' }));
+function fieldsOf(top: Record<string, unknown>): Fields {
   // other runtimes store here what is not part of the common format
   const { openclaw } = recordOf(top['metadata']);
   const own = { ...recordOf(openclaw), ...top };

@@ -37,6 +37,7 @@ import { submitCall } from '../edge/submit-call.ts';
 import type { ClientFeatures, McpCaller, McpTool, ToolAnswer } from './catalog.ts';
 import { failedCall } from './errors.ts';
 import { elicitationOf, inputKeyOf, mcpTaskOf, resultOf, waitsForCaller } from './task-view.ts';
+import { TASK_VIEW } from './task-app.ts';
 import { giveInput, unlessOver } from './tasks.ts';
 
 /** How long a call waits for its task: clients give up after 60 s unless they get progress. */
@@ -47,29 +48,29 @@ const PROGRESS_MS = 10_000;
 export type ActionToolOptions = {
   readonly edge: Edge;
   readonly offers: Pick<Offers, 'all' | 'find'>;
+  /** the page of the view of tasks; undefined: tools have no views */
+  readonly taskApp?: (() => Promise<string>) | undefined;
 };
 
 /** The tools of the actions that the caller may call. */
-export const actionTools = (
-  { edge, offers }: ActionToolOptions,
-  caller: McpCaller,
-): readonly McpTool[] =>
-  callable(offers.all(caller.tenant))
+export const actionTools = (options: ActionToolOptions, caller: McpCaller): readonly McpTool[] =>
+  callable(options.offers.all(caller.tenant))
     .filter(({ roles }) => mayRequest(roles, caller.roles))
-    .map((spec) => toolOf(edge, caller, spec));
+    .map((spec) => toolOf(options, caller, spec));
 
 /** One of them by its name. */
 export function actionTool(
-  { edge, offers }: ActionToolOptions,
+  options: ActionToolOptions,
   caller: McpCaller,
   name: string,
 ): McpTool | undefined {
+  const { offers } = options;
   const has = (spec: ActionSpec): boolean =>
     definitionOf(spec).name === name && mayRequest(spec.roles, caller.roles);
   const spec = offerNamed(offers, caller.tenant, name);
   const found =
     spec && callable([spec]).some(has) ? spec : callable(offers.all(caller.tenant)).find(has);
-  return found && toolOf(edge, caller, found);
+  return found && toolOf(options, caller, found);
 }
 
 /** The best offer of an action. Names with a digest, and actions of the Edge, are not found. */
@@ -84,8 +85,13 @@ function offerNamed(
   return 'offer' in found ? found.offer.spec : undefined;
 }
 
-const toolOf = (edge: Edge, caller: McpCaller, spec: ActionSpec): McpTool => ({
+const toolOf = (
+  { edge, taskApp }: ActionToolOptions,
+  caller: McpCaller,
+  spec: ActionSpec,
+): McpTool => ({
   definition: definitionOf(spec),
+  view: taskApp ? TASK_VIEW : undefined,
   call: (args, context, client) =>
     new ActionCall({ edge, caller, spec, context, client }).answer(args),
 });

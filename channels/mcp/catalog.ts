@@ -61,10 +61,21 @@ export type ClientFeatures = {
   readonly tasks: boolean;
   /** it can ask its user for input by a form */
   readonly forms: boolean;
+  /** it shows the views of tools (MCP Apps) */
+  readonly apps: boolean;
+};
+
+/** For clients that show views; others do not see it. */
+export type ToolView = {
+  /** `ui://` resource that shows calls of the tool */
+  readonly resourceUri?: string;
+  /** without `model`: only views call it, and only clients that show views have it in their list */
+  readonly visibility?: readonly ('model' | 'app')[];
 };
 
 export type McpTool = {
   readonly definition: Tool;
+  readonly view?: ToolView | undefined;
   /**
    * Failures of the tool are results with `isError`.
    * @throws TroupeError becomes such a result; anything else an internal error
@@ -85,7 +96,7 @@ export type McpResources = {
   ): Promise<{ readonly resources: Resource[]; readonly nextCursor?: string }>;
   readonly templates: readonly ResourceTemplateType[];
   /** undefined: there is no such resource for this caller */
-  read(this: void, uri: string): Promise<ReadResourceResult | undefined>;
+  read(this: void, uri: string, client: ClientFeatures): Promise<ReadResourceResult | undefined>;
   /**
    * If present, 2025 clients may subscribe to updates of a resource and unsubscribe, which may be
    * repeated. The catalog sends the updates.
@@ -94,6 +105,19 @@ export type McpResources = {
     subscribe(this: void, uri: string): void;
     unsubscribe(this: void, uri: string): void;
   };
+};
+
+/** Skills of the extension `io.modelcontextprotocol/skills`; their files are resources. */
+export type McpSkills = {
+  /** one page of entries; `cursor` is a `nextCursor` that an earlier page named */
+  list(
+    this: void,
+    cursor: string | undefined,
+  ): Promise<{ readonly skills: readonly object[]; readonly nextCursor?: string }>;
+  /** the entry of the skill with this SKILL.md; undefined: there is none for this caller */
+  get(this: void, uri: string): Promise<object | undefined>;
+  /** what is directly in a folder of a skill; undefined: there is no such folder */
+  directory(this: void, uri: string): Promise<readonly Resource[] | undefined>;
 };
 
 export type McpPrompt = {
@@ -138,6 +162,7 @@ export type Catalog = {
   /** values for an argument of a prompt or a resource template, best first; at most 100 */
   complete?(this: void, params: CompleteRequestParams): Promise<readonly string[]>;
   readonly tasks?: McpTasks;
+  readonly skills?: McpSkills | undefined;
   /**
    * Tools send log messages with `context.mcpReq.log`. A 2025 client chooses their level for its
    * session; a 2026 client with each request, without which it gets none.

@@ -11,6 +11,8 @@ import {
   operationTools,
 } from './operation-tools.ts';
 import { completionOf, promptsOf, type ResourceOptions, resourcesOf } from './resources.ts';
+import { type SkillOptions, skillsFor } from './skills.ts';
+import { TASK_CHART, TaskCharts } from './task-app.ts';
 import { tasksOf } from './tasks.ts';
 
 export type GatewayCatalogOptions = ActionToolOptions &
@@ -18,6 +20,7 @@ export type GatewayCatalogOptions = ActionToolOptions &
     readonly edge: Edge;
     readonly services: OperationServices;
     readonly evidence: EvidenceOptions;
+    readonly skills: SkillOptions;
   };
 
 const INSTRUCTIONS =
@@ -25,26 +28,52 @@ const INSTRUCTIONS =
   'agents: their tasks are durable, and a long one continues after the call has returned. The other ' +
   'tools read or change the installation and need an operator.';
 
-export const gatewayCatalog =
-  (options: GatewayCatalogOptions) =>
-  (caller: () => McpCaller): Catalog => {
+export const gatewayCatalog = (
+  options: GatewayCatalogOptions,
+): ((caller: () => McpCaller) => Catalog) => {
+  const { edge, services, taskApp } = options;
+  const charts = taskApp && new TaskCharts({ edge, system: services.system });
+  return (caller) => {
     const resources: ResourceOptions = {
-      services: options.services,
-      edge: options.edge,
+      services,
+      edge,
       evidence: (reader, jobId) => evidenceOf(options.evidence, reader, jobId),
+      skills: (reader) => skillsFor(options.skills, reader),
+      taskApp,
     };
     return {
       instructions: INSTRUCTIONS,
       tools: () =>
-        [...actionTools(options, caller()), ...operationTools(options, caller())].toSorted(
-          (a, b) => (a.definition.name < b.definition.name ? -1 : 1),
-        ),
-      tool: (name) => actionTool(options, caller(), name) ?? operationTool(options, caller(), name),
-      needOf: (name) =>
-        needOfOperation(name) ?? (name.startsWith('task__get_status-') ? 'readTasks' : 'call'),
+        [
+          ...actionTools(options, caller()),
+          ...operationTools(options, caller()),
+          ...(charts ? [charts.tool(caller())] : []),
+        ].toSorted((a, b) => (a.definition.name < b.definition.name ? -1 : 1)),
+      tool: (name) =>
+        charts && name === TASK_CHART
+          ? charts.tool(caller())
+          : (actionTool(options, caller(), name) ?? operationTool(options, caller(), name)),
+      needOf: (name) => needOfOperation(name) ?? (READS_TASKS.test(name) ? 'readTasks' : 'call'),
       resources: resourcesOf(resources, caller),
       prompts: promptsOf(resources, caller),
       complete: completionOf(resources, caller),
-      tasks: tasksOf(options.edge, caller),
+      tasks: tasksOf(edge, caller),
+      ...skillsOf(options.skills, caller),
     };
   };
+};
+
+const READS_TASKS = /^task__get_(status-v\d+|chart-v1)$/;
+
+/** Declared also to a caller that sees none, because a session keeps what was declared. */
+const skillsOf = (options: SkillOptions, caller: () => McpCaller): Pick<Catalog, 'skills'> =>
+  options.skillsFor === 'none'
+    ? {}
+    : {
+        skills: {
+          list: async (cursor) =>
+            (await skillsFor(options, caller())?.list(cursor)) ?? { skills: [] },
+          get: async (uri) => skillsFor(options, caller())?.get(uri),
+          directory: async (uri) => skillsFor(options, caller())?.directory(uri),
+        },
+      };

@@ -9,8 +9,11 @@ import type { SessionsListResult } from '../../protocols/gateway/index.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Edge } from '../edge/edge.ts';
-import type { McpCaller, McpPrompt, McpResources } from './catalog.ts';
+import type { ClientFeatures, McpCaller, McpPrompt, McpResources } from './catalog.ts';
+import { contentsOf } from './contents.ts';
 import { readOperation } from './operation-tools.ts';
+import { isSkillUri, SKILL_TEMPLATE, type SkillResources } from './skills.ts';
+import { readTaskApp, TASK_APP } from './task-app.ts';
 
 /** Sessions of one page of the list. */
 const PAGE = 100;
@@ -27,6 +30,10 @@ export type ResourceOptions = {
   readonly edge: Pick<Edge, 'task'>;
   /** the findings of verifiers about a job. @throws TroupeError NOT_FOUND */
   readonly evidence: (caller: McpCaller, jobId: string) => Promise<object>;
+  /** undefined: the caller sees none */
+  readonly skills: (caller: McpCaller) => SkillResources | undefined;
+  /** the page of the view of tasks; undefined: there is none */
+  readonly taskApp?: (() => Promise<string>) | undefined;
 };
 
 export const sessionUri = (key: string): string => `${SESSION}${encodeURIComponent(key)}`;
@@ -61,13 +68,14 @@ const FOR_ALL = [
 ];
 
 export const resourcesOf = (options: ResourceOptions, caller: () => McpCaller): McpResources => ({
-  list: (cursor) => listSessions(options, caller(), cursor),
+  list: (cursor) => list(options, caller(), cursor),
   get templates() {
-    return caller().isOperator ? [...FOR_OPERATORS, ...FOR_ALL] : FOR_ALL;
+    const forRole = caller().isOperator ? [...FOR_OPERATORS, ...FOR_ALL] : FOR_ALL;
+    return options.skills(caller()) ? [...forRole, SKILL_TEMPLATE] : forRole;
   },
-  async read(uri) {
+  async read(uri, client) {
     try {
-      return await read(options, caller(), uri);
+      return await read(options, caller(), uri, client);
     } catch (error) {
       const { code } = errorData(error);
       if (code === 'NOT_FOUND' || code === 'INVALID_ARGUMENT') return undefined;
@@ -76,10 +84,28 @@ export const resourcesOf = (options: ResourceOptions, caller: () => McpCaller): 
   },
 });
 
+const SKILLS = 'skills:';
+const SESSIONS = '0';
+
+/** First the skills, then the sessions. */
+async function list(
+  options: ResourceOptions,
+  caller: McpCaller,
+  cursor?: string,
+): ReturnType<McpResources['list']> {
+  const isOfSkills = cursor === undefined || cursor.startsWith(SKILLS);
+  const skills = isOfSkills ? options.skills(caller) : undefined;
+  if (!skills) return listSessions(options, caller, cursor);
+  const { resources, next } = await skills.resources(cursor?.slice(SKILLS.length) ?? '');
+  if (next !== undefined) return { resources, nextCursor: `${SKILLS}${next}` };
+  if (resources.length === 0) return listSessions(options, caller, SESSIONS);
+  return { resources, ...(caller.isOperator ? { nextCursor: SESSIONS } : {}) };
+}
+
 async function listSessions(
   { services }: ResourceOptions,
   caller: McpCaller,
-  cursor = '0',
+  cursor = SESSIONS,
 ): ReturnType<McpResources['list']> {
   if (!/^\d{1,9}$/.test(cursor))
     throw new TroupeError('INVALID_ARGUMENT', 'the cursor is none that a list named');
@@ -103,23 +129,26 @@ const sessionsOf = (services: OperationServices, caller: McpCaller, params: obje
   readOperation(services, caller, 'sessions.list', params) as Promise<SessionsListResult>;
 
 async function read(
-  { services, edge, evidence }: ResourceOptions,
+  { services, edge, evidence, skills, taskApp }: ResourceOptions,
   caller: McpCaller,
   uri: string,
+  client: ClientFeatures,
 ): Promise<ReadResourceResult | undefined> {
-  const json = (value: unknown) => contents(uri, 'application/json', JSON.stringify(value));
+  const json = (value: unknown) => contentsOf(uri, 'application/json', JSON.stringify(value));
+  if (uri === TASK_APP) return client.apps && taskApp ? readTaskApp(taskApp) : undefined;
+  if (isSkillUri(uri)) return skills(caller)?.read(uri);
   if (uri.startsWith(TASK)) return json(await edge.task(rest(uri, TASK), caller.credentials));
   if (uri.startsWith(EVIDENCE)) return json(await evidence(caller, rest(uri, EVIDENCE)));
   if (!caller.isOperator) return undefined;
   if (uri.startsWith(SESSION)) {
     const text = await transcriptOf(services, caller, rest(uri, SESSION));
-    return contents(uri, 'application/x-ndjson', text);
+    return contentsOf(uri, 'application/x-ndjson', text);
   }
   if (!uri.startsWith(NOTE)) return undefined;
   const [agent = '', ...path] = uri.slice(NOTE.length).split('/').map(decoded);
   const params = { agent, path: path.join('/') };
   const note = (await readOperation(services, caller, 'memory.get', params)) as { text: string };
-  return contents(uri, 'text/markdown', note.text);
+  return contentsOf(uri, 'text/markdown', note.text);
 }
 
 /** The newest entries of a session that fit. */
@@ -148,10 +177,6 @@ async function transcriptOf(
   }
   return lines.map((line) => `${line}\n`).join('');
 }
-
-const contents = (uri: string, mimeType: string, text: string): ReadResourceResult => ({
-  contents: [{ uri, mimeType, text }],
-});
 
 const rest = (uri: string, prefix: string): string => decoded(uri.slice(prefix.length));
 

@@ -10,9 +10,15 @@ import {
   ResourceNotFoundError,
   Server,
   type ServerContext,
+  type Tool,
 } from '@modelcontextprotocol/server';
 import { ERRORS, TroupeError } from '../../protocols/errors.ts';
-import { TASKS_EXTENSION } from '../../protocols/mcp.ts';
+import {
+  APP_MIME_TYPE,
+  APPS_EXTENSION,
+  SKILLS_EXTENSION,
+  TASKS_EXTENSION,
+} from '../../protocols/mcp.ts';
 import {
   type Catalog,
   type ClientFeatures,
@@ -22,6 +28,7 @@ import {
   type ToolAnswer,
 } from './catalog.ts';
 import { failedCall } from './errors.ts';
+import { serveSkills, textParams } from './extension-methods.ts';
 
 /** How long clients may cache lists; they also depend on the caller. */
 const LIST_CACHE = { ttlMs: 60_000, cacheScope: 'private' } as const;
@@ -30,7 +37,7 @@ const COMPLETIONS_MAX = 100;
 export type ServerInfo = { readonly name: string; readonly version: string };
 
 export function mcpServer(catalog: Catalog, info: ServerInfo): Server {
-  const { instructions, resources, prompts, complete, tasks, logging } = catalog;
+  const { instructions, resources, prompts, complete, tasks, skills, logging } = catalog;
   const { verifyRequestState: verify } = catalog;
   const server = new Server(info, {
     capabilities: {
@@ -39,7 +46,14 @@ export function mcpServer(catalog: Catalog, info: ServerInfo): Server {
       ...(prompts ? { prompts: {} } : {}),
       ...(complete ? { completions: {} } : {}),
       ...(logging ? { logging: {} } : {}),
-      ...(tasks ? { extensions: { [TASKS_EXTENSION]: {} } } : {}),
+      ...(tasks || skills
+        ? {
+            extensions: {
+              ...(tasks ? { [TASKS_EXTENSION]: {} } : {}),
+              ...(skills ? { [SKILLS_EXTENSION]: { directoryRead: true } } : {}),
+            },
+          }
+        : {}),
     },
     ...(instructions === undefined ? {} : { instructions }),
     ...(verify ? { requestState: { verify } } : {}),
@@ -68,14 +82,15 @@ export function mcpServer(catalog: Catalog, info: ServerInfo): Server {
     });
   }
   if (tasks) serveTasks(server, tasks);
+  if (skills) serveSkills(server, skills, protocolErrors);
   return server;
 }
 
 function serveTools(server: Server, { tools, tool: toolNamed }: Catalog): void {
   const find = (name: string): McpTool | undefined =>
     toolNamed ? toolNamed(name) : tools().find(({ definition }) => definition.name === name);
-  server.setRequestHandler('tools/list', () => ({
-    tools: tools().map(({ definition }) => definition),
+  server.setRequestHandler('tools/list', (_, context) => ({
+    tools: toolsFor(tools(), featuresOf(server, context)),
   }));
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const tool = find(params.name);
@@ -91,6 +106,16 @@ function serveTools(server: Server, { tools, tool: toolNamed }: Catalog): void {
   });
 }
 
+/** Only clients that show views learn of them, and have the tools that views call. */
+const toolsFor = (tools: readonly McpTool[], { apps }: ClientFeatures): Tool[] =>
+  apps
+    ? tools.map(({ definition, view }) =>
+        view ? { ...definition, _meta: { ...definition._meta, ui: view } } : definition,
+      )
+    : tools
+        .filter(({ view }) => view?.visibility?.includes('model') ?? true)
+        .map(({ definition }) => definition);
+
 /** A created task without its inputs, result and error, which clients read with `tasks/get`. */
 function asAnswered(answer: ToolAnswer): object {
   if (answer.resultType !== 'task') return answer;
@@ -105,8 +130,8 @@ function serveResources(server: Server, resources: NonNullable<Catalog['resource
   server.setRequestHandler('resources/templates/list', () => ({
     resourceTemplates: [...resources.templates],
   }));
-  server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
-    const found = await protocolErrors(resources.read(uri));
+  server.setRequestHandler('resources/read', async ({ params: { uri } }, context) => {
+    const found = await protocolErrors(resources.read(uri, featuresOf(server, context)));
     if (found) return found;
     throw new ResourceNotFoundError(uri);
   });
@@ -159,20 +184,7 @@ function serveTasks(server: Server, tasks: McpTasks): void {
 }
 
 type TaskParams = { readonly taskId: string };
-
-/** Checks the parameters of the methods of tasks, as the SDK asks for it (Standard Schema). */
-const taskParams = {
-  '~standard': {
-    version: 1 as const,
-    vendor: 'troupe',
-    validate: (value: unknown) => {
-      const taskId = isObject(value) ? value['taskId'] : undefined;
-      if (typeof taskId === 'string' && taskId !== '') return { value: { taskId } };
-      return { issues: [{ message: 'taskId must be a text', path: ['taskId'] }] };
-    },
-    types: undefined as unknown as { input: TaskParams; output: TaskParams },
-  },
-};
+const taskParams = textParams(['taskId']);
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -186,8 +198,14 @@ const featuresOf = (server: Server, { mcpReq: { envelope } }: ServerContext): Cl
     tasks: envelope !== undefined && isObject(extensions) && isObject(extensions[TASKS_EXTENSION]),
     // A client of 2025-06-18 declares forms by an empty object.
     forms: isObject(elicitation) && ('form' in elicitation || !('url' in elicitation)),
+    apps: isObject(extensions) && showsViews(extensions[APPS_EXTENSION]),
   };
 };
+
+const showsViews = (settings: unknown): boolean =>
+  isObject(settings) &&
+  Array.isArray(settings['mimeTypes']) &&
+  settings['mimeTypes'].includes(APP_MIME_TYPE);
 
 const invalid = (message: string): ProtocolError =>
   new ProtocolError(ProtocolErrorCode.InvalidParams, message);

@@ -5,7 +5,7 @@
 import { gzipSync } from 'node:zlib';
 import { build, type Metafile } from 'esbuild';
 import { beforeAll, expect, test } from 'vitest';
-import { pageBundles } from '../../tools/build.mjs';
+import { pageBundles, taskAppBundle, taskAppPage } from '../../tools/build.mjs';
 
 const KIB = 1_024;
 let outputs: Metafile['outputs'];
@@ -60,4 +60,13 @@ test('the actors with their statecharts add at most 22 KB, loaded with the first
   const entries = ['web/actors/actors-view.tsx', 'web/actors/session-chart.tsx'];
   expect([...operations].join()).not.toContain('actors-view');
   expect(gzipBytesOf(entries, known)).toBeLessThanOrEqual(22 * KIB);
+});
+
+test('the page that MCP clients show beside a task has at most 20 KB, and needs no other file', async () => {
+  const { outputFiles } = await build(taskAppBundle);
+  expect(outputFiles).toHaveLength(1);
+  const page = taskAppPage(outputFiles[0]!.text);
+  expect(gzipSync(page, { level: 9 }).length).toBeLessThanOrEqual(20 * KIB);
+  expect(page.match(/<\/script/g)).toHaveLength(1);
+  expect(page).not.toMatch(/\b(src|href)=|https?:\/\/(?!www\.w3\.org\/)|@import|import\(/);
 });

@@ -1,5 +1,7 @@
 /** The texts of charts, in the languages of the page. */
-import { language } from '../strings.ts';
+
+/** Not of ../strings.ts, which loads all texts of the page: a page with charts only has none. */
+export const language = globalThis.navigator?.language?.startsWith('vi') ? 'vi' : 'en';
 
 const english = {
   view: 'View of the chart',

@@ -164,6 +164,16 @@ export const mcpSection = section(
         'which operations are tools for operators, in addition to the actions of agents: none, those that only read, or all',
       default: 'read',
     }),
+    skills: oneOf(['none', 'operators', 'all'], {
+      description:
+        'who can read the shared skills of its tenant over MCP: no client, operators, or every token of the tenant',
+      default: 'operators',
+    }),
+    apps: Type.Boolean({
+      default: true,
+      description:
+        'whether clients that show views (MCP Apps) get one for the tools of actions: the statechart of the task',
+    }),
     servers: mcpServers,
   },
 );

@@ -4,7 +4,10 @@ import { onTestFinished } from 'vitest';
 import type { Identity } from '../../../channels/edge/edge.ts';
 import type { TokenScope } from '../../../operations/access.ts';
 import type { OperationTools } from '../../../channels/mcp/operation-tools.ts';
-import { gatewayCatalog } from '../../../channels/mcp/gateway-catalog.ts';
+import {
+  gatewayCatalog,
+  type GatewayCatalogOptions,
+} from '../../../channels/mcp/gateway-catalog.ts';
 import { mcpRoutes } from '../../../channels/mcp/route.ts';
 import { systemClock } from '../../../runtime/index.ts';
 import { namedCallers, openRealTasks, type RealTasks } from '../edge/real-tasks.ts';
@@ -58,8 +61,20 @@ const callers: Pick<Identity, 'authenticate'> = {
   },
 };
 
+/** Skills by tenant, and the page of the view of tasks; default neither. */
+export type McpOptions = Partial<Pick<GatewayCatalogOptions, 'skills' | 'taskApp'>>;
+const NO_SKILLS: GatewayCatalogOptions['skills'] = {
+  skillsFor: 'none',
+  skillsOf: () => {
+    throw new Error('no skills here');
+  },
+};
+
 /** Serves until the end of the test. */
-export async function serveMcp(which: OperationTools = 'read'): Promise<McpGateway> {
+export async function serveMcp(
+  which: OperationTools = 'read',
+  { skills = NO_SKILLS, taskApp }: McpOptions = {},
+): Promise<McpGateway> {
   const tasks = await openRealTasks();
   onTestFinished(() => tasks.stop());
   const { system, offers, gate } = tasks;
@@ -82,6 +97,8 @@ export async function serveMcp(which: OperationTools = 'read'): Promise<McpGatew
           edge,
           offers,
           which,
+          skills,
+          taskApp,
           services: testServices({
             system,
             maskSecrets: (text) => text.replaceAll(SECRET, '***'),
