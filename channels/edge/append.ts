@@ -8,6 +8,7 @@
  */
 import { majorOf } from '../../protocols/action.ts';
 import type { Address } from '../../protocols/address.ts';
+import { defined } from '../../protocols/defined.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
 import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
@@ -28,7 +29,7 @@ const ACK_WAIT_MS = 10_000;
 const RETRY_MS = 1_000;
 
 export type Accepted = {
-  readonly request: Pick<EdgeRequest, 'transport' | 'isUnordered'>;
+  readonly request: Pick<EdgeRequest, 'transport' | 'isUnordered' | 'agentId'>;
   readonly envelope: Envelope;
   readonly taskId: string;
   readonly payloadHash: string;
@@ -52,6 +53,7 @@ export const append = async (
     terms,
     transport: request.transport,
     answer: 'ack',
+    ...defined({ agentId: request.agentId }),
   };
   const options = { principal, traceId, ttlMs, repeatable: true as const };
   const scope = {
