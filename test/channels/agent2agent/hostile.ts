@@ -105,7 +105,12 @@ export function* hostileRequests(count: number, seed: number): Generator<Hostile
     };
     if (random() < 0.5) {
       const params = random() < 0.5 ? { message: message() } : value();
-      const rpc = { jsonrpc: one(['2.0', '2.0', '2.0', '1.0']), id: n, method: one(METHODS), params };
+      const rpc = {
+        jsonrpc: one(['2.0', '2.0', '2.0', '1.0']),
+        id: n,
+        method: one(METHODS),
+        params,
+      };
       const text = JSON.stringify(rpc);
       const body = random() < 0.1 ? text.slice(0, Math.floor(random() * text.length)) : text;
       yield { method: 'POST', path: '', headers, body };
