@@ -95,7 +95,7 @@ test('without a token, an unknown agent and an unknown tenant have the same answ
   expect(await answerOf('/tenants/nowhere/a2a/unknown')).toEqual(unknown);
   expect((await answerOf('/tenants/acme/a2a/tester')).status).toBe(200);
   expect((await answerOf('/tenants/nowhere/a2a/tester')).status).toBe(404);
-  const wrong = { ...VERSION, authorization: 'Bearer nobody' };
+  const wrong = { ...VERSION, authorization: 'Bearer unknown' };
   expect((await answerOf('/tenants/nowhere/a2a/tester', wrong)).status).toBe(401);
 });
 
