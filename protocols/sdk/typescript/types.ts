@@ -70,8 +70,13 @@ export interface Task {
    * sub of the caller
    */
   principal: string;
+  /**
+   * the agent whose A2A address (`/a2a/{agent}`) received it
+   */
+  agent_id?: string;
   accepted_at: string;
   started_at?: string;
+  resumed_at?: string;
   finished_at?: string;
   /**
    * time limit of the task
