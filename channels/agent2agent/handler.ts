@@ -283,7 +283,7 @@ export class AgentTasks {
     return agent.chat?.action === action || agent.actions.some((spec) => spec.action === action);
   }
 
-  /** @throws TaskNotFoundError, also for a task that the caller may not read, or of another agent */
+  /** @throws TaskNotFoundError, also for one of another agent, or that the caller may not read */
   async #task(tenant: string, id: string): Promise<TaskView> {
     this.#assertTenant(tenant);
     // The SDK does not check requests of 0.3.
@@ -314,8 +314,8 @@ export class AgentTasks {
 
   /**
    * The task, and what follows until it ends or waits for its caller. A client that reconnects also
-   * gets the events that it missed, which the snapshot already contains. That a task has resumed its
-   * work is no event of it, so its status follows the snapshot.
+   * gets the events that it missed, which the snapshot already contains. That a task has resumed
+   * its work is no event of it, so its status follows the snapshot.
    */
   async *#follow(
     view: TaskView,
