@@ -90,8 +90,8 @@ const accepted = (context: TaskContext, submit: Delivered<TaskSubmit>) => {
   const asker = view.askerOf(submit);
   const waiters = asker ? [asker] : [];
   const said = defined({ messages: messages.requested(submit) });
-  const accepted = view.acceptedView(context, submit, meta.now);
-  return { payloadHash, view: accepted, waiters, work, ...said };
+  const shown = view.acceptedView(context, submit, meta.now);
+  return { payloadHash, view: shown, waiters, work, ...said };
 };
 
 export const accept = on('task.submit', ({ context, event }): Change => accepted(context, event));

@@ -86,8 +86,8 @@ test('without a token, an unknown agent and an unknown tenant have the same answ
   const { url } = await serveAgent2Agent();
   const answerOf = async (path: string, headers: Record<string, string> = VERSION) => {
     const response = await fetch(`${url}${path}${CARD}`, { headers });
-    const { date: _, ...sent } = Object.fromEntries(response.headers);
-    return { status: response.status, headers: sent, body: await response.text() };
+    const { date: _, ...kept } = Object.fromEntries(response.headers);
+    return { status: response.status, headers: kept, body: await response.text() };
   };
   const unknown = await answerOf('/tenants/acme/a2a/unknown');
   expect(unknown.status).toBe(404);
