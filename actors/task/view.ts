@@ -45,14 +45,7 @@ import {
   type Waiting,
   WATCHERS_MAX,
 } from '../../protocols/task.ts';
-import {
-  type Args,
-  type OfEvent,
-  type OfTask,
-  on,
-  type TaskContext,
-  type TaskEventIn,
-} from './types.ts';
+import { type Args, type OfTask, on, type TaskContext, type TaskEventIn } from './types.ts';
 
 /** Largest result in a published view, characters of JSON; readers use the row for larger ones. */
 export const TOLD_RESULT_MAX = 65_536;
