@@ -24,13 +24,13 @@ const RETRY_MS = 1_000;
 type Place = { readonly at: string; readonly id: string };
 
 /** Whose tasks are listed. */
-export type ListOwner = {
+type ListOwner = {
   readonly tenant: string;
   readonly principal: string;
   readonly agentId: string;
 };
 
-export type TaskPage = {
+type TaskPage = {
   readonly views: readonly TaskView[];
   readonly nextPageToken: string;
   readonly pageSize: number;
