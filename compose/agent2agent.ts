@@ -12,6 +12,7 @@ import type { Offers } from '../protocols/offers.ts';
 import type { Config } from '../runtime/config/index.ts';
 import type { System } from '../runtime/index.ts';
 import packageJson from '../package.json' with { type: 'json' };
+import { maskOf } from './operation-services.ts';
 import type { GatewayServices } from './process-services.ts';
 import type { TaskParts } from './task-parts.ts';
 
@@ -50,6 +51,7 @@ export function openAgent2Agent(parts: Parts): readonly Route[] {
     publicUrl: tasks.publicUrl,
     issuers: config.a2a.issuers.map(({ issuer }) => issuer),
     log: processServices.log,
+    maskSecrets: maskOf(processServices),
     home: DEFAULT_TENANT,
     authMode: config.gateway.auth.mode,
     publicCards,

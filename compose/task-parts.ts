@@ -76,7 +76,9 @@ export async function openTaskParts(
   bucket.open(artifacts);
   if (blobs) cellBlobs.open(blobs);
   // If other machines have no access, agents on this machine may be called.
-  const request = agentRequest({ allowLoopback: bindsLoopback(config) });
+  const allowLoopback = bindsLoopback(config);
+  const request = agentRequest({ allowLoopback });
+  const postRequest = agentRequest({ allowLoopback, ignoresBody: true });
   const services: TaskParts['services'] = {
     actions,
     processes: new ProcessCatalog([...shipped, ...processes], actions),
@@ -90,7 +92,7 @@ export async function openTaskParts(
       sign: (envelope) => signer.sign(envelope),
     }),
     count: (_, labels) => metrics.retry(labels),
-    push: pushSender({ request, signer, sealer, publicUrl }),
+    push: pushSender({ request: postRequest, signer, sealer, publicUrl }),
   };
   return {
     services,

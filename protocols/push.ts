@@ -10,8 +10,6 @@ import type { TaskView } from './task.ts';
 
 /** Index of configurations, key `pushKey`. */
 export const PUSH_INDEX = 'push_configs';
-/** Configurations of one task. */
-export const PUSH_CONFIGS_MAX = 10;
 
 /** A configuration, without its secrets. */
 export type PushConfig = {

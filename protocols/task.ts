@@ -140,8 +140,12 @@ export const TaskViewSchema = Type.Object(
         description: 'by which the caller requested it, unless it sent an envelope',
       }),
     ),
+    agent_id: Type.Optional(
+      Type.String({ description: 'the agent whose A2A address (`/a2a/{agent}`) received it' }),
+    ),
     accepted_at: Time,
     started_at: Type.Optional(Time),
+    resumed_at: Type.Optional(Time),
     finished_at: Type.Optional(Time),
     eta_sec: Type.Integer({ minimum: 1, description: 'time limit of the task' }),
     attempt: Type.Integer({ minimum: 0, description: 'attempts that were started' }),
@@ -346,6 +350,8 @@ export type TaskSubmit = {
   readonly replyTo?: ReplyRef;
   /** the task that an operator retries with this one */
   readonly redriveOf?: string;
+  /** the agent whose A2A address received the message */
+  readonly agentId?: string;
 };
 
 /** To a sequence: accept the number, or mark the submission as stale; forwards it in both cases. */
@@ -359,14 +365,29 @@ export type SequencePass = {
 /** To a task. Reply: the view, after the end; CONFLICT when it had ended otherwise; NOT_FOUND. */
 export type TaskCancel = { readonly type: 'task.cancel'; readonly reason?: string };
 /** To a task that waits for input or approval. Reply: the view; CONFLICT when it does not wait. */
-export type TaskInput = { readonly type: 'task.input'; readonly input: unknown };
+export type TaskInput = {
+  readonly type: 'task.input';
+  readonly input: unknown;
+  /** id of the message that contains it; default: that of this message */
+  readonly message_id?: string;
+};
 /**
  * To a task, by an actor of its tenant that receives its changes: TaskChanged, now and
  * whenever the task asks for input or ends, in order. At most WATCHERS_MAX, each once; later ones
  * are ignored.
  */
 export type TaskWatch = { readonly type: 'task.watch'; readonly watcher: Address };
-export const WATCHERS_MAX = 20;
+export const WATCHERS_MAX = 10;
+/**
+ * To a task: keeps a place for a watcher that will be created, and which may receive changes from
+ * now on. Reply: null, also when it has a place; RATE_LIMIT_EXCEEDED; NOT_FOUND.
+ */
+export type TaskReserveWatcher = {
+  readonly type: 'task.reserve_watcher';
+  readonly watcher: Address;
+};
+/** To a task, by a watcher: it receives no more changes, and another may take its place. */
+export type TaskUnwatch = { readonly type: 'task.unwatch'; readonly watcher: Address };
 /** To a watcher: the task now. A result above 64 KiB of JSON is left out. */
 export type TaskChanged = { readonly type: 'task.changed'; readonly task: TaskView };
 /**

@@ -43,7 +43,7 @@ export const pushMachine = setup({
   options: { maxIterations: 100 },
   states: {
     unset: {
-      description: 'Nothing was configured, or it was removed.',
+      description: 'Nothing was configured so far; the task may have kept a place for it.',
       on: {
         'push.configure': {
           target: 'active',
@@ -54,8 +54,9 @@ export const pushMachine = setup({
           actions: { type: 'reply', params: progress.answered },
         },
         'push.retry': { target: 'removed', actions: { type: 'reply', params: progress.answered } },
-        'task.changed': { target: 'removed' },
+        'task.changed': {},
       },
+      after: { retention: { target: 'removed' } },
     },
     active: {
       description: 'The task is watched, and its changes are posted.',
@@ -173,7 +174,10 @@ export const pushMachine = setup({
     },
     removed: {
       description: 'There is no such configuration any more.',
-      entry: { type: 'project', params: progress.noRow },
+      entry: [
+        { type: 'project', params: progress.noRow },
+        { type: 'tell', params: progress.unwatch },
+      ],
       type: 'final',
     },
   },

@@ -13,7 +13,7 @@ import type {
   Reply,
   Tell,
 } from '../../protocols/statechart.ts';
-import { isFinal, taskAddress, type TaskWatch } from '../../protocols/task.ts';
+import { isFinal, taskAddress, type TaskUnwatch, type TaskWatch } from '../../protocols/task.ts';
 import { pushAddress } from '../../protocols/push.ts';
 import { pauseMsOf } from '../kit/backoff.ts';
 import { type Args, on, type PushContext } from './types.ts';
@@ -125,6 +125,12 @@ export const watch = ({ context }: State): Tell => {
     watcher: pushAddress(context.tenant, context.key),
   };
   return { to: taskAddress(context.tenant, configOf(context).task_id), event };
+};
+
+/** Another configuration may take its place at the task. */
+export const unwatch = ({ context: { tenant, key } }: State): Tell => {
+  const event: TaskUnwatch = { type: 'task.unwatch', watcher: pushAddress(tenant, key) };
+  return { to: taskAddress(tenant, key.slice(0, key.lastIndexOf('.'))), event };
 };
 
 export const delivery = ({ context }: State): PushDelivery => {

@@ -109,7 +109,9 @@ export const noteError = (args: Args): Change =>
 
 export const noteLate = (args: Args): Change => {
   const { server, name, timeoutMs } = callOf(args.context);
-  const message = `${name} of ${server} did not end within ${Math.round(timeoutMs / 1_000)} s`;
+  const said = args.context.task?.status;
+  const last = said === undefined ? '' : `; last: ${said}`;
+  const message = `${name} of ${server} did not end within ${Math.round(timeoutMs / 1_000)} s${last}`;
   if (isLost(args)) return unknown(args, message);
   return ends(args, { state: 'failed', error: { code: 'DEADLINE_EXCEEDED', message } });
 };

@@ -1,6 +1,6 @@
 /** Guards of the task's chart: predicates about a task and its event. Pure. */
 import { wallOf } from '../../protocols/statechart.ts';
-import { isFinal, WATCHERS_MAX } from '../../protocols/task.ts';
+import { isFinal } from '../../protocols/task.ts';
 import { outputOf } from '../kit/handlers.ts';
 import type { Args, OfEvent, OfTask, Outcome } from './types.ts';
 import * as view from './view.ts';
@@ -31,13 +31,6 @@ export const hasRoomToWait = ({ context }: OfTask) => context.waiters.length < w
 
 export const hasRoomToCancel = ({ context }: OfTask) =>
   context.cancellers.length < work.WAITERS_MAX;
-
-/** An actor of its own tenant, which does not watch it yet; or one that does, and asks again. */
-export const mayWatch = ({ context, event }: Args) => {
-  if (event.type !== 'task.watch' || event.meta.from !== event.watcher) return false;
-  const watchers = context.watchers ?? [];
-  return watchers.includes(event.watcher) || watchers.length < WATCHERS_MAX;
-};
 
 // ---- how the work is done
 

@@ -37,6 +37,8 @@ export const taskMachine = taskSetup.createMachine({
       guard: 'mayWatch',
       actions: ['watch', { type: 'tell', params: view.changedNow }],
     },
+    'task.reserve_watcher': { actions: ['watch', { type: 'reply', params: view.placeAnswer }] },
+    'task.unwatch': { guard: 'isWatcher', actions: 'unwatch' },
   },
   states: {
     fresh: {
@@ -67,12 +69,20 @@ export const taskMachine = taskSetup.createMachine({
         'task.input': { target: 'refused', actions: { type: 'reply', params: view.notFound } },
         'task.decide': { target: 'refused', actions: { type: 'reply', params: view.notFound } },
         'task.watch': { target: 'refused' },
+        'task.unwatch': { target: 'refused' },
+        'task.reserve_watcher': {
+          target: 'refused',
+          actions: { type: 'reply', params: view.notFound },
+        },
       },
     },
     refused: { description: 'The submit was refused; nothing is stored.', type: 'final' },
     running: {
       description: 'The work runs, within the time limit of its action.',
-      entry: { type: 'project', params: view.row },
+      entry: [
+        { type: 'project', params: view.row },
+        { type: 'project', params: view.agentRow },
+      ],
       initial: 'assigning',
       on: {
         'task.cancel': { target: 'ending', actions: ['waitToCancel', 'endAsCancelled'] },
@@ -173,7 +183,11 @@ export const taskMachine = taskSetup.createMachine({
           after: {
             pause: {
               target: 'assigning',
-              actions: ['tryAgain', { type: 'project', params: view.row }],
+              actions: [
+                'tryAgain',
+                { type: 'project', params: view.row },
+                { type: 'project', params: view.agentRow },
+              ],
             },
           },
         },
@@ -186,7 +200,11 @@ export const taskMachine = taskSetup.createMachine({
     },
     awaitingInput: {
       description: 'The work needs input from its caller. Its time limit is paused.',
-      entry: [{ type: 'project', params: view.row }, 'tellWatchers'],
+      entry: [
+        { type: 'project', params: view.row },
+        { type: 'project', params: view.agentRow },
+        'tellWatchers',
+      ],
       on: {
         'task.input': {
           target: 'running',
@@ -201,7 +219,11 @@ export const taskMachine = taskSetup.createMachine({
     unknown: {
       description:
         'The outcome is unknown: an operator decides, unless the stopped actor still answers.',
-      entry: ['awaitDecision', { type: 'project', params: view.row }],
+      entry: [
+        'awaitDecision',
+        { type: 'project', params: view.row },
+        { type: 'project', params: view.agentRow },
+      ],
       on: {
         reply: [
           { guard: 'isItsResult', target: 'running', actions: 'onLateReply' },
@@ -243,6 +265,7 @@ export const taskMachine = taskSetup.createMachine({
       entry: [
         'beginUndoing',
         { type: 'project', params: view.row },
+        { type: 'project', params: view.agentRow },
         { type: 'tell', params: requests.withdraw },
       ],
       on: {
@@ -267,7 +290,11 @@ export const taskMachine = taskSetup.createMachine({
     compensating: {
       description:
         'Undoes what was done or may have been done. Callers still see the task as running.',
-      entry: ['beginUndoing', { type: 'project', params: view.row }],
+      entry: [
+        'beginUndoing',
+        { type: 'project', params: view.row },
+        { type: 'project', params: view.agentRow },
+      ],
       initial: 'undoing',
       on: {
         'task.cancel': [
@@ -298,6 +325,7 @@ export const taskMachine = taskSetup.createMachine({
           entry: [
             'stick',
             { type: 'project', params: view.row },
+            { type: 'project', params: view.agentRow },
             { type: 'deadLetter', params: requests.deadUndoing },
           ],
           on: {
@@ -309,6 +337,7 @@ export const taskMachine = taskSetup.createMachine({
                   'noteDecision',
                   'beginUndoing',
                   { type: 'project', params: view.row },
+                  { type: 'project', params: view.agentRow },
                   { type: 'reply', params: view.answered },
                 ],
               },
@@ -339,6 +368,7 @@ export const taskMachine = taskSetup.createMachine({
       entry: [
         { type: 'publish', params: view.publishView },
         { type: 'project', params: view.row },
+        { type: 'project', params: view.agentRow },
         'answerAll',
         'tellWatchers',
       ],
@@ -357,7 +387,10 @@ export const taskMachine = taskSetup.createMachine({
     },
     forgotten: {
       description: 'The retention time is over; nothing is kept.',
-      entry: { type: 'project', params: view.noRow },
+      entry: [
+        { type: 'project', params: view.noRow },
+        { type: 'project', params: view.noAgentRow },
+      ],
       type: 'final',
     },
   },

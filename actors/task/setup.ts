@@ -17,6 +17,7 @@ import type {
   TaskEventIn,
 } from './types.ts';
 import * as view from './view.ts';
+import * as watchers from './watchers.ts';
 import * as work from './work.ts';
 
 export const taskSetup = setup({
@@ -65,7 +66,8 @@ export const taskSetup = setup({
     giveUp: assign(work.giveUp),
     endUndone: assign(work.endUndone),
     endNotUndone: assign(work.endNotUndone),
-    watch: assign(work.watch),
+    watch: assign(watchers.watch),
+    unwatch: assign(watchers.unwatch),
     tellWatchers: enqueueActions(({ context, enqueue }) => {
       for (const to of context.watchers ?? [])
         enqueue({ type: 'tell', params: view.changed(context, to) });
@@ -87,7 +89,8 @@ export const taskSetup = setup({
     wantsItsViewNow: guards.wantsItsViewNow,
     hasRoomToWait: guards.hasRoomToWait,
     hasRoomToCancel: guards.hasRoomToCancel,
-    mayWatch: guards.mayWatch,
+    mayWatch: watchers.mayWatch,
+    isWatcher: watchers.isWatcher,
     isReported: guards.isReported,
     isAskedOfActor: guards.isAskedOfActor,
     isOnce: guards.isOnce,

@@ -1,6 +1,7 @@
 /** The context of a task, its events, and the inputs and results of its effects. */
 import type { AgentRow } from '../../protocols/action.ts';
 import type { Address } from '../../protocols/address.ts';
+import type { TaskMessage } from '../../protocols/agent2agent.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
 import type { ErrorCode, ErrorData } from '../../protocols/errors.ts';
 import type { Delivered, ReplyRef } from '../../protocols/statechart.ts';
@@ -9,8 +10,10 @@ import type {
   TaskCancel,
   TaskDecide,
   TaskInput,
+  TaskReserveWatcher,
   TaskSubmit,
   TaskTerms,
+  TaskUnwatch,
   TaskView,
   TaskWatch,
 } from '../../protocols/task.ts';
@@ -80,6 +83,8 @@ export type TaskContext = {
   readonly waiters: readonly ReplyRef[];
   /** requested the cancellation and is answered at the end */
   readonly cancellers: readonly ReplyRef[];
+  /** of a task that an A2A client created */
+  readonly messages?: readonly TaskMessage[];
   /** actors that receive its changes; absent: none */
   readonly watchers?: readonly Address[];
 };
@@ -98,6 +103,8 @@ export type TaskEventIn =
   | Delivered<TaskInput>
   | Delivered<TaskDecide>
   | Delivered<TaskWatch>
+  | Delivered<TaskReserveWatcher>
+  | Delivered<TaskUnwatch>
   | Delivered<ActorReply>;
 
 export type Args = ActionArgs<TaskContext, TaskEventIn>;

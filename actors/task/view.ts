@@ -5,6 +5,14 @@
  * the task at the time when the event was its newest.
  */
 import type { Address } from '../../protocols/address.ts';
+import {
+  AGENT_TASKS_INDEX,
+  type AgentTaskRow,
+  agentTasksPrefix,
+  changedAt,
+  type TaskRowWithMessages,
+} from '../../protocols/agent2agent.ts';
+import { defined } from '../../protocols/defined.ts';
 import type { ErrorData, TroupeErrorOptions } from '../../protocols/errors.ts';
 import type { EventSuffix } from '../../protocols/envelope.ts';
 import { withoutSealedResult } from '../../protocols/security/sealed-result.ts';
@@ -30,12 +38,12 @@ import {
   type TaskDecide,
   type TaskEvent,
   taskEvent,
-  type TaskRow,
   type TaskState,
   type TaskSubmit,
   taskTopic,
   type TaskView,
   type Waiting,
+  WATCHERS_MAX,
 } from '../../protocols/task.ts';
 import { type Args, type OfTask, on, type TaskContext, type TaskEventIn } from './types.ts';
 
@@ -47,7 +55,7 @@ const EVIDENCE_KEPT_MS = 30 * 24 * 3_600_000;
 /** The text of the last time: one turn has one time, and several fields with it. */
 let lastTime = { now: 0, text: new Date(0).toISOString() };
 
-const timeOf = (now: number): string => {
+export const timeOf = (now: number): string => {
   if (lastTime.now !== now) lastTime = { now, text: new Date(now).toISOString() };
   return lastTime.text;
 };
@@ -61,7 +69,7 @@ export const viewOf = ({ view, self }: TaskContext): TaskView => {
 /** The view of a task that has just been accepted. */
 export function acceptedView(
   { taskId, tenant }: Pick<TaskContext, 'taskId' | 'tenant'>,
-  { envelope, terms, protocol }: TaskSubmit,
+  { envelope, terms, protocol, agentId }: TaskSubmit,
   now: number,
 ): TaskView {
   const { action } = envelope;
@@ -78,6 +86,7 @@ export function acceptedView(
     subject: subjectOf(envelope),
     principal: envelope.principal.sub,
     ...(protocol === undefined ? {} : { protocol }),
+    ...(agentId === undefined ? {} : { agent_id: agentId }),
     accepted_at: timeOf(now),
     eta_sec: terms.etaSec,
     attempt: 0,
@@ -98,10 +107,11 @@ function withEvent(view: TaskView, change: Changed, suffix: EventSuffix, now: nu
 export const begunView = (view: TaskView, now: number): TaskView =>
   withEvent(view, { state: 'RUNNING', attempt: 1, started_at: timeOf(now) }, 'running', now);
 
-/** Its work starts once more. */
-export function resumedView(view: TaskView): TaskView {
+/** Its work starts once more. @param now of the end of a wait; omitted: it waited for nothing */
+export function resumedView(view: TaskView, now?: number): TaskView {
   const { waiting: _, ...rest } = view;
-  return { ...rest, state: 'RUNNING', attempt: view.attempt + 1 };
+  const resumed = now === undefined ? {} : { resumed_at: timeOf(now) };
+  return { ...rest, ...resumed, state: 'RUNNING', attempt: view.attempt + 1 };
 }
 
 export const waitingView = (
@@ -159,9 +169,35 @@ const suffixOf = (state: TaskState): EventSuffix => {
 // ---- what leaves
 
 export function row({ context }: OfTask): Project {
-  const value: TaskRow = { view: viewOf(context), payloadHash: context.payloadHash };
+  const { payloadHash, messages } = context;
+  const value: TaskRowWithMessages = {
+    view: viewOf(context),
+    payloadHash,
+    ...(messages ? { messages } : {}),
+  };
   return { index: TASKS_INDEX, key: context.taskId, value };
 }
+
+/** For the lists of A2A clients; nothing for a task of another entry point. */
+export function agentRow({ context: { view } }: OfTask): Project | undefined {
+  if (view?.agent_id === undefined) return undefined;
+  const { task_id, state, context_id, outcome, waiting } = view;
+  const value: AgentTaskRow = {
+    task_id,
+    state,
+    at: changedAt(view),
+    ...defined({ context_id, outcome, waiting: waiting && { for: waiting.for } }),
+  };
+  return { index: AGENT_TASKS_INDEX, key: agentKeyOf(view, view.agent_id), value };
+}
+
+export const noAgentRow = ({ context: { view } }: OfTask): Project | undefined =>
+  view?.agent_id === undefined
+    ? undefined
+    : { index: AGENT_TASKS_INDEX, key: agentKeyOf(view, view.agent_id), value: null };
+
+const agentKeyOf = ({ principal, task_id }: TaskView, agentId: string): string =>
+  `${agentTasksPrefix(principal, agentId)}${task_id}`;
 
 export const noRow = ({ context }: OfTask): Project => ({
   index: TASKS_INDEX,
@@ -216,6 +252,13 @@ export const changedNow = on(
 );
 
 // ---- answers
+
+/** After the watcher was added, if there was a place. */
+export const placeAnswer = on('task.reserve_watcher', ({ context, event }): Reply => {
+  if (context.watchers?.includes(event.watcher)) return { to: event.meta.reply, result: null };
+  const message = `a task has at most ${WATCHERS_MAX} push configurations`;
+  return refused(event.meta.reply, 'RATE_LIMIT_EXCEEDED', message, { retryAfterMs: 60_000 });
+});
 
 /** The requester, also when another actor passed the message on. */
 export const askerOf = (event: TaskEventIn): ReplyRef | undefined =>

@@ -4,6 +4,7 @@
  * Boundary: requests.ts has the requests to others, view.ts what the task publishes.
  */
 import { epochMsOf } from '../../protocols/check.ts';
+import { defined } from '../../protocols/defined.ts';
 import { errorData, type ErrorData, isFinalCode } from '../../protocols/errors.ts';
 import {
   type ActorInput,
@@ -26,6 +27,7 @@ import {
   type Work,
   type WorkTime,
 } from './types.ts';
+import * as messages from './messages.ts';
 import * as view from './view.ts';
 
 type Change = Partial<TaskContext>;
@@ -87,7 +89,9 @@ const accepted = (context: TaskContext, submit: Delivered<TaskSubmit>) => {
   };
   const asker = view.askerOf(submit);
   const waiters = asker ? [asker] : [];
-  return { payloadHash, view: view.acceptedView(context, submit, meta.now), waiters, work };
+  const said = defined({ messages: messages.requested(submit) });
+  const shown = view.acceptedView(context, submit, meta.now);
+  return { payloadHash, view: shown, waiters, work, ...said };
 };
 
 export const accept = on('task.submit', ({ context, event }): Change => accepted(context, event));
@@ -126,15 +130,20 @@ export const tryAgain = (args: OfTask): Change => ({ view: view.resumedView(view
 export function resume(args: Args): Change {
   const { outcome: _, ending: __, asked: ___, ...work } = workOf(args.context);
   const time = timeAnew(args);
-  return { view: view.resumedView(viewOf(args)), work: { ...work, failures: 0, time } };
+  return {
+    view: view.resumedView(viewOf(args), nowOf(args)),
+    work: { ...work, failures: 0, time },
+  };
 }
 
 export const onInput = on('task.input', ({ context, event }): Change => {
   const { inputs, time } = workOf(context);
   const { input, meta } = event;
   const waitedMs = time.waitedMs + meta.now - time.sinceMs;
+  const was = viewOf({ context });
   return {
-    view: view.resumedView(viewOf({ context })),
+    view: view.resumedView(was, meta.now),
+    ...defined({ messages: messages.answeredWith(context.messages, was, event) }),
     ...changed(context, {
       inputs: [...inputs, input],
       failures: 0,
@@ -383,10 +392,3 @@ export const endNotUndone = on('task.decide', (args): Change => {
   const details = { ...error.details, compensated: false };
   return ended(args, { state: outcome, error: wired({ code: error.code, message, details }) });
 });
-
-export const watch = on(
-  'task.watch',
-  ({ context, event }): Change => ({
-    watchers: [...new Set([...(context.watchers ?? []), event.watcher])],
-  }),
-);

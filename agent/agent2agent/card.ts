@@ -18,6 +18,7 @@ const ABOUT_CHARACTERS_MAX = 2_000;
 const BINDINGS = ['JSONRPC', 'HTTP+JSON'];
 /** Of Major.Minor; the client speaks 1.0, and minor versions are compatible. */
 const VERSION = /^1(\.\d+)*$/;
+const LEGACY_VERSION = /^0\.3(\.\d+)*$/;
 
 /** Where the card of an agent is: the URL itself when it is one of a card. */
 export function cardUrlOf(url: string): URL {
@@ -26,23 +27,46 @@ export function cardUrlOf(url: string): URL {
   return new URL('.well-known/agent-card.json', `${url.replace(/\/*$/, '')}/`);
 }
 
-/** @throws TroupeError INVALID_ARGUMENT for a text that is not the card of an A2A 1.0 agent */
-export async function parseCard(text: string, name: string): Promise<AgentCard> {
+/**
+ * @param isLegacy whether the card may be one of A2A 0.3; it then has no signatures, because their
+ *   canonical form is another
+ * @throws TroupeError INVALID_ARGUMENT for a text that is not the card of an A2A agent
+ */
+export async function parseCard(text: string, name: string, isLegacy = false): Promise<AgentCard> {
   const document = isTooDeep(text, CARD_DEPTH_MAX) ? undefined : jsonOf(text);
   if (typeof document !== 'object' || document === null || Array.isArray(document))
     throw invalid(name, 'is not a JSON object');
-  const { AgentCard: codec } = await import('@a2a-js/sdk');
   let card: AgentCard;
   try {
-    card = codec.fromJSON(document);
+    card = await cardIn(document, isLegacy);
   } catch (cause) {
     throw invalid(name, `cannot be read: ${plainName((cause as Error).message, 200)}`);
   }
   if (card.name === '') throw invalid(name, 'has no name');
   if (card.supportedInterfaces.length === 0)
-    throw invalid(name, 'has no supportedInterfaces: it is not one of A2A 1.0');
+    throw invalid(
+      name,
+      'has no supportedInterfaces: it is not one of A2A 1.0. Set legacy for an agent of 0.3',
+    );
   return card;
 }
+
+/** @throws an error of the SDK */
+async function cardIn(document: object, isLegacy: boolean): Promise<AgentCard> {
+  if (isLegacy) {
+    const sdk = await import('@a2a-js/sdk/compat/v0_3/client');
+    if (sdk.isLegacyAgentCard(document))
+      return { ...sdk.parseLegacyAgentCard(document), signatures: [] };
+  }
+  const { AgentCard: codec } = await import('@a2a-js/sdk');
+  return codec.fromJSON(document);
+}
+
+type InterfaceOptions = {
+  readonly name: string;
+  readonly allows: (url: string) => boolean;
+  readonly isLegacy?: boolean;
+};
 
 /**
  * The first interface that this client speaks and that is at an allowed origin.
@@ -50,11 +74,12 @@ export async function parseCard(text: string, name: string): Promise<AgentCard> 
  */
 export function interfaceOf(
   { supportedInterfaces }: AgentCard,
-  { name, allows }: { readonly name: string; readonly allows: (url: string) => boolean },
+  { name, allows, isLegacy = false }: InterfaceOptions,
 ): AgentInterface {
   const spoken = supportedInterfaces.filter(
     ({ protocolBinding, protocolVersion }) =>
-      BINDINGS.includes(protocolBinding.toUpperCase()) && VERSION.test(protocolVersion),
+      BINDINGS.includes(protocolBinding.toUpperCase()) &&
+      (VERSION.test(protocolVersion) || (isLegacy && LEGACY_VERSION.test(protocolVersion))),
   );
   const found = spoken.find(({ url }) => allows(url));
   if (found) return found;

@@ -85,7 +85,11 @@ export class RemoteAgents {
     const { card, stored } = await this.#current(name, agent, signal);
     const key = await this.#keyFor(name, agent, stored.signers);
     const http = this.httpOf(name);
-    const chosen = interfaceOf(card, { name, allows: (url) => http.allows(url) });
+    const chosen = interfaceOf(card, {
+      name,
+      allows: (url) => http.allows(url),
+      isLegacy: agent.legacy,
+    });
     return { card, signers: stored.signers, interface: chosen, ...defined({ key }) };
   }
 
@@ -94,10 +98,11 @@ export class RemoteAgents {
     const known = await this.card(name, signal);
     const sdk = await import('@a2a-js/sdk/client');
     const { fetch: fetchImpl } = this.httpOf(name);
+    const legacyCompat = { enabled: this.configOf(name).legacy };
     const factory = new sdk.ClientFactory({
       transports: [
-        new sdk.JsonRpcTransportFactory({ fetchImpl }),
-        new sdk.RestTransportFactory({ fetchImpl }),
+        new sdk.JsonRpcTransportFactory({ fetchImpl, legacyCompat }),
+        new sdk.RestTransportFactory({ fetchImpl, legacyCompat }),
       ],
     });
     return factory.createFromAgentCard({ ...known.card, supportedInterfaces: [known.interface] });
@@ -105,7 +110,7 @@ export class RemoteAgents {
 
   async #current(name: string, agent: RemoteAgentConfig, signal: AbortSignal): Promise<Held> {
     const url = cardUrlOf(agent.url);
-    const held = this.#held.get(url.href) ?? (await this.#fromStore(name, url));
+    const held = this.#held.get(url.href) ?? (await this.#fromStore(name, agent, url));
     const now = this.#o.clock.wallMs();
     const ageMs = held ? now - held.stored.checkedAt : Infinity;
     const fits =
@@ -120,10 +125,10 @@ export class RemoteAgents {
     }
   }
 
-  async #fromStore(name: string, url: URL): Promise<Held | undefined> {
+  async #fromStore(name: string, agent: RemoteAgentConfig, url: URL): Promise<Held | undefined> {
     const stored = await this.#o.store.load(url.href);
     if (!stored) return undefined;
-    const held = { stored, card: await parseCard(stored.text, name) };
+    const held = { stored, card: await parseCard(stored.text, name, agent.legacy) };
     this.#held.set(url.href, held);
     return held;
   }
@@ -187,7 +192,7 @@ async function received(
   by: Parameters<typeof signersOf>[1],
 ): Promise<Held> {
   const text = body.toString();
-  const card = await parseCard(text, by.name);
+  const card = await parseCard(text, by.name, by.agent.legacy);
   const signers = await signersOf(card, by);
   const { etag } = headers;
   const usable = etag !== undefined && etag.length <= ETAG_CHARACTERS_MAX ? { etag } : {};

@@ -63,7 +63,12 @@ export async function messageResult(
   return resultOf({ head, parts, kept, isError: false }, options);
 }
 
-/** What a task does now, for operators. */
+const KNOWN: ReadonlySet<TaskState> = new Set([
+  TaskState.TASK_STATE_SUBMITTED,
+  TaskState.TASK_STATE_WORKING,
+]);
+
+/** What a task does now, for operators. A state that is not known counts as working. */
 export const statusText = (
   { status }: Task,
   { masked }: Pick<ResultOptions, 'masked'>,
@@ -71,7 +76,10 @@ export const statusText = (
   const texts = (status?.message?.parts ?? []).flatMap(({ content }) =>
     content?.$case === 'text' ? [content.value] : [],
   );
-  return plainName(masked(texts.join(' ').slice(0, 1_000)), 200) || undefined;
+  const text = plainName(masked(texts.join(' ').slice(0, 1_000)), 200);
+  if (text !== '') return text;
+  const isKnown = status !== undefined && KNOWN.has(status.state);
+  return isKnown ? undefined : 'the agent reports a state that is not known';
 };
 
 /** An id of the agent, if it can be used. */

@@ -3,6 +3,7 @@
  * offer is read when it is asked, from the registry and the offers that every entry point uses.
  */
 import { type ActionSpec, AGENTS_INDEX, type AgentRow, majorOf } from '../../protocols/action.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 import { SEND_MESSAGE } from '../../protocols/agent-message.ts';
 import { callable } from '../../protocols/models/function-call.ts';
 import type { Offers } from '../../protocols/offers.ts';
@@ -98,6 +99,9 @@ export class ServedAgents {
     return 'offer' in found ? found.offer.spec : undefined;
   }
 }
+
+export const noSuchAgent = (id: string): TroupeError =>
+  new TroupeError('NOT_FOUND', `there is no agent ${id.slice(0, 80)} that accepts A2A requests`);
 
 /** Another agent may offer a newer version of the same MAJOR. */
 const keyOf = ({ action, action_version }: ActionSpec): string =>

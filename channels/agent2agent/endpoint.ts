@@ -5,18 +5,18 @@
 import { AgentCard } from '@a2a-js/sdk';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
-import { TroupeError } from '../../protocols/errors.ts';
 import type { System } from '../../runtime/index.ts';
 import type { Edge, Identity } from '../edge/edge.ts';
 import type { Sealer } from '../edge/identity/sealer.ts';
 import type { EventStreams } from '../http/event-streams.ts';
 import { errorHeaders, header, type RouteRequest } from '../http/route.ts';
 import { lastEventId } from '../http/tasks.ts';
-import type { ServedAgent, ServedAgents } from './agents.ts';
+import { noSuchAgent, type ServedAgent, type ServedAgents } from './agents.ts';
 import { Cards, type CardsOptions, LEGACY_VERSION } from './cards.ts';
 import { type JsonRpcId, type Refusal, refusalOf } from './errors.ts';
 import { type A2aCaller, AgentTasks } from './handler.ts';
 import { sendJsonRpcError, serveJsonRpc } from './json-rpc.ts';
+import { Histories } from './history.ts';
 import { TaskLists } from './list-tasks.ts';
 import { PushConfigs } from './push-configs.ts';
 import { assertVersion, type Binding, callContext, versionOf } from './requests.ts';
@@ -32,6 +32,8 @@ export type EndpointOptions = CardsOptions & {
   readonly streams: EventStreams;
   /** counts each call against the quota of reads */
   readonly reader: Pick<Identity, 'authenticate'>;
+  /** replaces the secrets of the installation in a text */
+  readonly maskSecrets: (text: string) => string;
   readonly log: { error(facts: object, message: string): void };
 };
 
@@ -49,12 +51,14 @@ export class Agent2AgentEndpoint {
   readonly #cards: Cards;
   readonly #lists: TaskLists;
   readonly #push: PushConfigs;
+  readonly #histories: Histories;
 
   constructor(options: EndpointOptions) {
     this.#o = options;
     this.#cards = new Cards(options);
     this.#lists = new TaskLists(options.system.index);
     this.#push = new PushConfigs(options);
+    this.#histories = new Histories(options.system.index, options.maskSecrets);
   }
 
   async serveJsonRpc(incoming: RouteRequest, target: Target, caller: A2aCaller): Promise<void> {
@@ -141,6 +145,7 @@ export class Agent2AgentEndpoint {
       edge,
       lists: this.#lists,
       push: this.#push,
+      histories: this.#histories,
       caller,
       countRead: () => reader.authenticate(caller.credentials),
       agent,
@@ -195,6 +200,3 @@ const legacyCard = (card: AgentCard): Promise<object> =>
   new LegacyRestTransportHandler({
     getAuthenticatedExtendedAgentCard: () => Promise.resolve(card),
   } as unknown as A2ARequestHandler).getAuthenticatedExtendedAgentCard(callContext(LEGACY_VERSION));
-
-const noSuchAgent = (id: string): TroupeError =>
-  new TroupeError('NOT_FOUND', `there is no agent ${id.slice(0, 80)} that accepts A2A requests`);

@@ -38,6 +38,7 @@ import { unsignedOf } from '../edge/checks.ts';
 import type { Caller, Credentials, Edge, EdgeRequest, Until } from '../edge/edge.ts';
 import { submitCall } from '../edge/submit-call.ts';
 import type { ServedAgent } from './agents.ts';
+import { assertHistoryLength, type Histories } from './history.ts';
 import type { TaskLists } from './list-tasks.ts';
 import { assertConfig, type PushConfigs } from './push-configs.ts';
 import { callOf, checkedMessage, inputOf } from './message.ts';
@@ -68,6 +69,7 @@ export type AgentTasksOptions = {
   readonly edge: Edge;
   readonly lists: TaskLists;
   readonly push: PushConfigs;
+  readonly histories: Histories;
   readonly caller: A2aCaller;
   /** counts a list against the quota of reads. @throws TroupeError RATE_LIMIT_EXCEEDED */
   readonly countRead: () => Promise<unknown>;
@@ -87,23 +89,25 @@ export class AgentTasks {
   }
 
   async sendMessage(request: SendMessageRequest): Promise<Task> {
-    assertHistoryLength(request.configuration?.historyLength);
-    if (request.configuration?.returnImmediately === true)
-      return taskOf(await this.#accept(request));
+    const { historyLength, returnImmediately } = request.configuration ?? {};
+    assertHistoryLength(historyLength);
+    if (returnImmediately === true) return this.#shown(await this.#accept(request), historyLength);
     const until = untilCaller(this.#o.caller.disconnected, WAIT_MS);
-    return taskOf(await this.#settled(await this.#accept(request, until), until));
+    const settled = await this.#settled(await this.#accept(request, until), until);
+    return this.#shown(settled, historyLength);
   }
 
   async *sendMessageStream(
     request: SendMessageRequest,
   ): AsyncGenerator<StreamResponse, void, undefined> {
-    assertHistoryLength(request.configuration?.historyLength);
-    yield* this.#follow(await this.#accept(request));
+    const { historyLength } = request.configuration ?? {};
+    assertHistoryLength(historyLength);
+    yield* this.#follow(await this.#accept(request), historyLength);
   }
 
   async getTask({ tenant, id, historyLength }: GetTaskRequest): Promise<Task> {
     assertHistoryLength(historyLength);
-    return taskOf(await this.#task(tenant, id));
+    return this.#shown(await this.#task(tenant, id), historyLength);
   }
 
   async listTasks(request: ListTasksRequest): Promise<ListTasksResponse> {
@@ -111,14 +115,13 @@ export class AgentTasks {
     this.#assertTenant(request.tenant);
     assertHistoryLength(request.historyLength);
     await countRead();
-    const names = new Set(
-      [...agent.actions, ...(agent.chat ? [agent.chat] : [])].map(({ action }) => action),
-    );
-    return lists.list(
-      caller.tenant,
-      request,
-      ({ principal, action }) => principal === caller.sub && names.has(action),
-    );
+    const owner = { tenant: caller.tenant, principal: caller.sub, agentId: agent.id };
+    const { views, ...page } = await lists.list(owner, request);
+    const tasks = views.map((view) => {
+      const task = this.#shown(view, request.historyLength ?? 0);
+      return request.includeArtifacts === true ? task : { ...task, artifacts: [] };
+    });
+    return { ...page, tasks };
   }
 
   async cancelTask({ tenant, id }: CancelTaskRequest): Promise<Task> {
@@ -126,7 +129,9 @@ export class AgentTasks {
     const view = await this.#task(tenant, id);
     if (isFinal(view.state)) throw notCancelable(view);
     try {
-      return taskOf(await edge.cancel(id, caller.credentials, 'an A2A client cancelled the task'));
+      return this.#shown(
+        await edge.cancel(id, caller.credentials, 'an A2A client cancelled the task'),
+      );
     } catch (error) {
       throw errorData(error).code === 'CONFLICT' ? notCancelable(view) : error;
     }
@@ -204,14 +209,15 @@ export class AgentTasks {
     return view;
   }
 
-  #begin(message: Message, until: Until | undefined): Promise<TaskView> {
+  async #begin(message: Message, until: Until | undefined): Promise<TaskView> {
     const { edge, agent, caller } = this.#o;
     const isOwnContext = message.contextId === '';
     const { spec, payload } = callOf(message, agent);
-    return submitCall(edge, {
+    const view = await submitCall(edge, {
       protocol: 'a2a',
       caller,
       credentials: caller.credentials,
+      agentId: agent.id,
       key: message.messageId,
       contextId: isOwnContext ? contextOf(caller, message) : message.contextId,
       isOwnContext,
@@ -225,6 +231,8 @@ export class AgentTasks {
         payload,
       }),
     });
+    if (this.#isOfAgent(view)) return view;
+    throw new TroupeError('CONFLICT', 'the messageId was used for a task of another agent');
   }
 
   /** Gives input, once per messageId. */
@@ -263,18 +271,35 @@ export class AgentTasks {
     }
   }
 
-  /** @throws TaskNotFoundError, also for a task that the caller may not read */
+  #shown(view: TaskView, historyLength?: number): Task {
+    return taskOf(view, this.#o.histories.of(view, historyLength));
+  }
+
+  /**
+   * A task belongs to the agent at whose address it was created; one of another entry point to the
+   * agents that offer its action.
+   */
+  #isOfAgent({ agent_id, action }: TaskView): boolean {
+    const { agent } = this.#o;
+    if (agent_id !== undefined) return agent_id === agent.id;
+    return agent.chat?.action === action || agent.actions.some((spec) => spec.action === action);
+  }
+
+  /** @throws TaskNotFoundError, also for one of another agent, or that the caller may not read */
   async #task(tenant: string, id: string): Promise<TaskView> {
     this.#assertTenant(tenant);
     // The SDK does not check requests of 0.3.
     if (typeof id !== 'string' || id === '')
       throw new TroupeError('INVALID_ARGUMENT', 'the id of the task is required');
+    let view: TaskView;
     try {
-      return await this.#o.edge.task(id, this.#o.caller.credentials);
+      view = await this.#o.edge.task(id, this.#o.caller.credentials);
     } catch (error) {
       if (errorData(error).code === 'NOT_FOUND') throw new TaskNotFoundError();
       throw error;
     }
+    if (this.#isOfAgent(view)) return view;
+    throw new TaskNotFoundError();
   }
 
   /** A request may name its tenant, which is that of the token. */
@@ -291,13 +316,20 @@ export class AgentTasks {
 
   /**
    * The task, and what follows until it ends or waits for its caller. A client that reconnects also
-   * gets the events that it missed, which the snapshot already contains.
+   * gets the events that it missed, which the snapshot already contains. That a task has resumed
+   * its work is no event of it, so its status follows the snapshot.
    */
-  async *#follow(view: TaskView): AsyncGenerator<StreamResponse, void, undefined> {
+  async *#follow(
+    view: TaskView,
+    historyLength?: number,
+  ): AsyncGenerator<StreamResponse, void, undefined> {
     const { edge, caller, lastEventId } = this.#o;
     const after = Math.min(lastEventId ?? view.events.length, view.events.length);
-    yield this.#numbered(after, snapshotOf(view));
+    const history = this.#o.histories.of(view, historyLength);
+    yield this.#numbered(after, snapshotOf(view, history));
     if (isFinal(view.state) && after === view.events.length) return;
+    const isResumed = view.resumed_at !== undefined && !isFinal(view.state) && !view.waiting;
+    if (isResumed) yield this.#numbered(undefined, statusUpdate(view));
     const halt = new AbortController();
     const signal = AbortSignal.any([halt.signal, caller.disconnected]);
     let waiting: TaskView | undefined;
@@ -347,9 +379,3 @@ const notCancelable = ({ state }: TaskView): TaskNotCancelableError =>
   new TaskNotCancelableError(
     isFinal(state) ? `the task has ended as ${state}` : 'the task can no longer be cancelled',
   );
-
-/** @throws TroupeError INVALID_ARGUMENT */
-function assertHistoryLength(length: number | undefined): void {
-  if (length === undefined || (Number.isInteger(length) && length >= 0)) return;
-  throw new TroupeError('INVALID_ARGUMENT', 'historyLength must be a whole number, 0 or above');
-}

@@ -9,9 +9,9 @@ import type {
   TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import { TaskNotFoundError } from '@a2a-js/sdk/errors';
+import type { Address } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import {
-  PUSH_CONFIGS_MAX,
   PUSH_INDEX,
   pushAddress,
   type PushConfig,
@@ -20,7 +20,7 @@ import {
   type PushRemove,
   type PushRow,
 } from '../../protocols/push.ts';
-import type { TaskView } from '../../protocols/task.ts';
+import { taskAddress, type TaskReserveWatcher, type TaskView } from '../../protocols/task.ts';
 import type { System } from '../../runtime/index.ts';
 import type { Caller } from '../edge/edge.ts';
 import type { Sealer } from '../edge/identity/sealer.ts';
@@ -49,7 +49,10 @@ export class PushConfigs {
     this.#o = options;
   }
 
-  /** @throws TroupeError INVALID_ARGUMENT; RATE_LIMIT_EXCEEDED above PUSH_CONFIGS_MAX */
+  /**
+   * The task keeps a place for it first: a task has WATCHERS_MAX at most, of all callers.
+   * @throws TroupeError INVALID_ARGUMENT; RATE_LIMIT_EXCEEDED; CONFLICT when its id is another's
+   */
   async create(
     caller: Owner,
     view: TaskView,
@@ -64,7 +67,6 @@ export class PushConfigs {
       principal: caller.sub,
       ...(authentication ? { scheme: authentication.scheme } : {}),
     };
-    this.#assertRoom(caller, config);
     const credentials = authentication?.credentials ?? '';
     const hasSecret = token !== '' || credentials !== '';
     const secrets = { token, credentials };
@@ -75,7 +77,10 @@ export class PushConfigs {
         ? { secret: await sealSecrets(this.#o.sealer, secrets, caller.tenant, config) }
         : {}),
     };
-    await this.#ask(caller, config, event);
+    const to = addressOf(caller, config);
+    const place: TaskReserveWatcher = { type: 'task.reserve_watcher', watcher: to };
+    await this.#ask(caller, taskAddress(caller.tenant, view.task_id), place);
+    await this.#ask(caller, to, event);
     return shown(config);
   }
 
@@ -95,7 +100,7 @@ export class PushConfigs {
   async remove(caller: Owner, taskId: string, id: string): Promise<void> {
     const event: PushRemove = { type: 'push.remove' };
     const found = this.#rows(caller.tenant, taskId).find(({ config_id }) => config_id === id);
-    if (found && isOf(caller)(found)) await this.#ask(caller, found, event);
+    if (found && isOf(caller)(found)) await this.#ask(caller, addressOf(caller, found), event);
   }
 
   #own(caller: Owner, taskId: string, id: string): PushRow {
@@ -111,23 +116,11 @@ export class PushConfigs {
     return rows.map(({ value }) => value);
   }
 
-  /** A caller replaces only its own configuration. */
-  #assertRoom(caller: Owner, { task_id, config_id }: PushConfig): void {
-    const rows = this.#rows(caller.tenant, task_id);
-    const known = rows.find((row) => row.config_id === config_id);
-    if (known && !isOf(caller)(known))
-      throw new TroupeError('CONFLICT', 'the id of the push configuration is used already');
-    if (known || rows.length < PUSH_CONFIGS_MAX) return;
-    const message = `a task has at most ${PUSH_CONFIGS_MAX} push configurations`;
-    throw new TroupeError('RATE_LIMIT_EXCEEDED', message, { retryAfterMs: 60_000 });
-  }
-
   async #ask(
-    { tenant, sub, roles }: Owner,
-    { task_id, config_id }: PushConfig,
-    event: PushConfigure | PushRemove,
+    { sub, roles }: Owner,
+    to: Address,
+    event: PushConfigure | PushRemove | TaskReserveWatcher,
   ): Promise<void> {
-    const to = pushAddress(tenant, pushKey(task_id, config_id));
     const options = { principal: { sub, roles }, repeatable: true as const, timeoutMs: TIMEOUT_MS };
     const answer = await this.#o.system.ask(to, event, options);
     if (answer.kind === 'answered') return;
@@ -136,6 +129,9 @@ export class PushConfigs {
       : new TroupeError('UNAVAILABLE', 'the push configuration did not answer: send it again');
   }
 }
+
+const addressOf = ({ tenant }: Owner, { task_id, config_id }: PushConfig): Address =>
+  pushAddress(tenant, pushKey(task_id, config_id));
 
 const isOf =
   ({ sub }: Owner) =>

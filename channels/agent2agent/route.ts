@@ -14,7 +14,7 @@
  *
  * A request is refused before its body is read, unless its page and its caller are admitted.
  */
-import { TroupeError } from '../../protocols/errors.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Identity } from '../edge/edge.ts';
 import { credentialsOf } from '../http/envelopes.ts';
 import {
@@ -24,6 +24,7 @@ import {
   type ProtectedResource,
 } from '../http/protected-resource.ts';
 import { header, type Route, type RouteRequest, sendJson } from '../http/route.ts';
+import { noSuchAgent } from './agents.ts';
 import type { Agent2AgentEndpoint, EndpointOptions, Target } from './endpoint.ts';
 import type { A2aCaller } from './handler.ts';
 import type { Binding } from './requests.ts';
@@ -110,13 +111,15 @@ class Gate {
 
   /**
    * The card of an agent; for callers with a token where cards are not public, or the tenant has no
-   * agents yet. @throws TroupeError NOT_FOUND; else as `#admit`
+   * agents yet. Where they are public, a request without a token gets NOT_FOUND for a card that is
+   * not shown, whether or not there is such a tenant. @throws TroupeError NOT_FOUND; else as
+   * `#admit`
    */
   async card(incoming: RouteRequest): Promise<void> {
     const { agents, home } = this.#o;
     const { params, request, response } = incoming;
     const isPublic = this.#o.publicCards && agents.hasTenant(params['tenant'] ?? home);
-    const own = isPublic ? undefined : (await this.#admit(incoming)).caller.tenant;
+    const own = isPublic ? undefined : await this.#tenantOf(incoming);
     const tenant = own ?? params['tenant'] ?? home;
     const agentId = params['agent'] ?? this.#o.defaultAgent ?? agents.defaultId(tenant);
     if (agentId === undefined)
@@ -133,6 +136,18 @@ class Gate {
     else sendJson(response, 200, body, headers);
   }
 
+  /** Of the caller that requests a card. @throws TroupeError as `card` */
+  async #tenantOf(incoming: RouteRequest): Promise<string> {
+    try {
+      return (await this.#admit(incoming)).caller.tenant;
+    } catch (error) {
+      const isAnonymous = header(incoming.request, 'authorization') === undefined;
+      if (!this.#o.publicCards || !isAnonymous || errorData(error).code !== 'UNAUTHORIZED')
+        throw error;
+      throw noSuchAgent(incoming.params['agent'] ?? '');
+    }
+  }
+
   /** @throws TroupeError FORBIDDEN, UNAUTHORIZED; NOT_FOUND in a tenant that is not the caller's */
   async #admit(incoming: RouteRequest): Promise<Admitted> {
     const { identity } = this.#o;
@@ -141,8 +156,7 @@ class Gate {
     const credentials = credentialsOf(incoming);
     const caller = await identity.authenticate(credentials);
     const { tenant, agent: agentId = '' } = params;
-    if (tenant !== undefined && tenant !== caller.tenant)
-      throw new TroupeError('NOT_FOUND', 'there is no such agent');
+    if (tenant !== undefined && tenant !== caller.tenant) throw noSuchAgent(agentId);
     return {
       target: { agentId, path: pathOf(tenant, agentId) },
       caller: {

@@ -9,7 +9,9 @@ import {
   TaskState,
   type TaskStatus,
 } from '@a2a-js/sdk';
+import { defined } from '../../protocols/defined.ts';
 import { SEND_MESSAGE } from '../../protocols/agent-message.ts';
+import { changedAt } from '../../protocols/agent2agent.ts';
 import { isFinal, type TaskEvent, type TaskView, type Waiting } from '../../protocols/task.ts';
 
 /** Key of our own fields in the metadata of tasks and events. */
@@ -18,26 +20,26 @@ const RESULT = 'result';
 const LINKS = 'links';
 
 /** Whether the task waits for something that its caller can give; a decision is an operator's. */
-export const waitsForCaller = ({ waiting }: TaskView): boolean =>
+export const waitsForCaller = ({ waiting }: WaitState): boolean =>
   waiting !== undefined && !isOperators(waiting);
+type WaitState = { readonly waiting?: Pick<Waiting, 'for'> };
 /** The task continues to work, seen from outside, until an operator has decided. */
-export const isOperators = ({ for: kind }: Waiting): boolean => kind === 'decision';
+export const isOperators = ({ for: kind }: Pick<Waiting, 'for'>): boolean => kind === 'decision';
 
 /** The task with its artifacts, which it has when it has ended. */
-export const taskOf = (view: TaskView): Task => ({
+export const taskOf = (view: TaskView, history: Message[] = []): Task => ({
   id: view.task_id,
   contextId: contextOf(view),
   status: statusOf(view),
   artifacts: artifactsOf(view),
-  // Messages are not stored with the task.
-  history: [],
+  history,
   metadata: metadataOf(view),
 });
 
-const contextOf = ({ context_id, task_id }: TaskView): string => context_id ?? task_id;
+export const contextOf = ({ context_id, task_id }: TaskView): string => context_id ?? task_id;
 
 /** A compensated task was cancelled, or has failed. While its work is undone it is WORKING. */
-export function stateOf(view: TaskView): TaskState {
+export function stateOf(view: WaitState & Pick<TaskView, 'state' | 'outcome'>): TaskState {
   const { state, outcome } = view;
   switch (state) {
     case 'ACKED':
@@ -59,15 +61,11 @@ export function stateOf(view: TaskView): TaskState {
   }
 }
 
-/** Time of the newest change that a client can see. */
-export const changedAt = ({ finished_at, waiting, events, accepted_at }: TaskView): string =>
-  finished_at ?? waiting?.since ?? events.at(-1)?.at ?? accepted_at;
-
 const statusOf = (view: TaskView): TaskStatus => {
   const text = textOf(view);
   return {
     state: stateOf(view),
-    message: text === undefined ? undefined : messageOf(view, text),
+    message: text === undefined ? undefined : statusMessage(view, text),
     timestamp: changedAt(view),
   };
 };
@@ -82,17 +80,29 @@ function textOf({ state, waiting, error, outcome }: TaskView): string | undefine
   return `its work was undone after it was ${outcome === 'CANCELLED' ? 'cancelled' : 'not completed'}`;
 }
 
+const statusMessage = (view: TaskView, prompt: string): Message => {
+  const schema = waitsForCaller(view) ? view.waiting?.schema : undefined;
+  const since = changedAt(view);
+  return questionOf(view, { prompt, since, events: view.events.length, ...defined({ schema }) });
+};
+
+type Question = Pick<Waiting, 'prompt' | 'schema' | 'since'> & {
+  /** of the task when it asked */
+  readonly events: number;
+};
+
 /** The schema of a wanted input is a data part next to its prompt. */
-const messageOf = (view: TaskView, text: string): Message => ({
-  messageId: `${view.task_id}.${view.events.length}.${Date.parse(changedAt(view))}`,
+export const questionOf = (
+  view: TaskView,
+  { prompt, schema, since, events }: Question,
+): Message => ({
+  messageId: `${view.task_id}.${events}.${Date.parse(since)}`,
   contextId: contextOf(view),
   taskId: view.task_id,
   role: Role.ROLE_AGENT,
   parts: [
-    part({ $case: 'text', value: text }, 'text/plain'),
-    ...(waitsForCaller(view) && view.waiting?.schema
-      ? [part({ $case: 'data', value: { schema: view.waiting.schema } }, 'application/json')]
-      : []),
+    part({ $case: 'text', value: prompt }, 'text/plain'),
+    ...(schema ? [part({ $case: 'data', value: { schema } }, 'application/json')] : []),
   ],
   metadata: undefined,
   extensions: [],
@@ -138,7 +148,7 @@ function resultOf({ action, result }: TaskView): Artifact {
 const textIn = (link: Readonly<Record<string, unknown>>, name: string): string =>
   typeof link[name] === 'string' ? link[name] : '';
 
-const part = (content: NonNullable<Part['content']>, mediaType: string): Part => ({
+export const part = (content: NonNullable<Part['content']>, mediaType: string): Part => ({
   content,
   metadata: undefined,
   filename: '',
@@ -156,8 +166,8 @@ const artifact = (id: string, parts: Part[], metadata?: Record<string, unknown>)
 
 // ---- streams
 
-export const snapshotOf = (view: TaskView): StreamResponse => ({
-  payload: { $case: 'task', value: taskOf(view) },
+export const snapshotOf = (view: TaskView, history?: Message[]): StreamResponse => ({
+  payload: { $case: 'task', value: taskOf(view, history) },
 });
 
 /** The status of the task now. */

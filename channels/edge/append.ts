@@ -29,7 +29,7 @@ const ACK_WAIT_MS = 10_000;
 const RETRY_MS = 1_000;
 
 export type Accepted = {
-  readonly request: Pick<EdgeRequest, 'transport' | 'protocol' | 'isUnordered'>;
+  readonly request: Pick<EdgeRequest, 'transport' | 'protocol' | 'isUnordered' | 'agentId'>;
   readonly envelope: Envelope;
   readonly taskId: string;
   readonly payloadHash: string;
@@ -54,6 +54,7 @@ export const append = async (
     transport: request.transport,
     ...defined({ protocol: request.protocol }),
     answer: 'ack',
+    ...defined({ agentId: request.agentId }),
   };
   const options = { principal, traceId, ttlMs, repeatable: true as const };
   const scope = {

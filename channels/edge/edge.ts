@@ -51,6 +51,8 @@ export type EdgeRequest = Credentials & {
    * compared, and no sequence actor is needed.
    */
   readonly isUnordered?: true;
+  /** the agent whose A2A address received it; the task belongs to that agent then */
+  readonly agentId?: string;
 };
 
 /** The quota that will be reached first. */

@@ -3,6 +3,7 @@
  * it: the number is the time, and rises above that of concurrent calls for the same subject.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
+import { defined } from '../../protocols/defined.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { CallHead } from '../../protocols/models/function-call.ts';
@@ -27,6 +28,8 @@ export type Call = {
   readonly until?: Until | undefined;
   /** no other work of the caller has this context */
   readonly isOwnContext?: boolean;
+  /** the agent whose A2A address received it */
+  readonly agentId?: string;
   /** the envelope with this head */
   readonly envelope: (head: CallHead) => Envelope;
 };
@@ -43,6 +46,7 @@ export async function submitCall(edge: Pick<Edge, 'submit'>, call: Call): Promis
       bytes: Buffer.from(JSON.stringify(envelope)),
       ...(call.until ? { until: call.until } : { waitMs: 0 }),
       ...(isUnordered ? { isUnordered } : {}),
+      ...defined({ agentId: call.agentId }),
       ...call.trace,
     });
     if (answer.kind === 'task') return answer.view;

@@ -91,7 +91,8 @@ export class TaskService {
         'the input does not match the schema of the waiting task',
         errors.map((error) => ({ ...error, path: `/input${error.path}` })),
       );
-    return this.#ask(view, { type: 'task.input', input }, send, waitMs);
+    const event = { type: 'task.input', input, ...defined({ message_id: send.key }) };
+    return this.#ask(view, event, send, waitMs);
   }
 
   async #ask(view: TaskView, event: Message, send: SendOptions, waitMs: number): Promise<TaskView> {

@@ -17,6 +17,7 @@ export function addA2aCommands(program: Command, finish: Finish): void {
     .option('--bearer-file <file>', 'file with a token for the agent')
     .option('--allow-private', 'the agent is in a private network, or on this machine')
     .option('--require-signature', 'refuse a card without a signature')
+    .option('--legacy', 'accept an agent of version 0.3')
     .option('-y, --yes', 'do not ask')
     .addHelpText(
       'after',

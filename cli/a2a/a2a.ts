@@ -26,6 +26,7 @@ export type AddOptions = CommonOptions & {
   readonly bearerFile?: string;
   readonly allowPrivate?: boolean;
   readonly requireSignature?: boolean;
+  readonly legacy?: boolean;
   readonly yes?: boolean;
 };
 
@@ -45,13 +46,14 @@ export async function add(name: string, url: string, options: AddOptions): Promi
       `there is an agent ${name} already: troupe a2a remove ${name}`,
     );
   const bearer = referenceIn(options);
-  const { allowPrivate = false, requireSignature = false } = options;
+  const { allowPrivate = false, requireSignature = false, legacy = false } = options;
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new TroupeError('INVALID_ARGUMENT', `${JSON.stringify(url)} is not an http or https URL`);
   const agent: RemoteAgentConfig = {
     url,
     allowPrivate,
     requireSignature,
+    legacy,
     ...UNSET,
     ...(bearer && { bearer: secretOf(bearer) }),
   };
@@ -65,6 +67,7 @@ export async function add(name: string, url: string, options: AddOptions): Promi
     ...defined({ bearer, key }),
     ...(allowPrivate && { allowPrivate }),
     ...(requireSignature && { requireSignature }),
+    ...(legacy && { legacy }),
   };
   const target = new ConfigFile({ file, home: config.home });
   const { backup } = await target.merge({ tools: { a2a: { agents: { [name]: written } } } });

@@ -3,6 +3,7 @@
  * Agent2Agent protocol finds the same task, which has one result.
  */
 import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
 import { Role, type SendMessageRequest, type Task, TaskState } from '@a2a-js/sdk';
 import {
   ClientFactory,
@@ -11,9 +12,10 @@ import {
   JsonRpcTransportFactory,
   RestTransportFactory,
 } from '@a2a-js/sdk/client';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { announced, runProgram, startProgram } from '../cli/program.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
+import { eventually } from '../runtime/eventually.ts';
 import { reservePort } from '../servers/reserve-port.ts';
 
 const SECONDS = 4;
@@ -27,6 +29,7 @@ async function openInstallation() {
     return program;
   };
   let gateway = await start();
+  const base = `http://127.0.0.1:${port}/tenants/conformance/a2a/conformance/`;
   const signed = await runProgram(
     ['token', '--tenant', 'conformance', '--sub', 'ann', '--roles', 'writer'],
     { home },
@@ -50,7 +53,6 @@ async function openInstallation() {
         return fetch(input, { ...init, headers });
       };
       // The card of a tenant without requests so far needs a token.
-      const base = `http://127.0.0.1:${port}/tenants/conformance/a2a/conformance/`;
       return new ClientFactory(
         ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
           transports: [
@@ -137,4 +139,29 @@ test('a stream that broke with its gateway is continued, and sees one result', a
   expect(state).toBe(TaskState.TASK_STATE_COMPLETED);
   expect(results).toMatchObject([{ seconds: SECONDS, task_id: id }]);
   expect(await installation.tasks()).toHaveLength(1);
+}, 120_000);
+
+test('a receiver that is down while its gateway is killed gets the end of the task', async () => {
+  const installation = await openInstallation();
+  const client = await installation.client('JSONRPC');
+  const port = await reservePort();
+  const task = (await client.sendMessage(slowly())) as Task;
+  await client.createTaskPushNotificationConfig({
+    tenant: '',
+    id: 'hook',
+    taskId: task.id,
+    url: `http://127.0.0.1:${port}/hook`,
+    token: '',
+    authentication: undefined,
+  });
+  await installation.killAndRestart();
+  const keys: (string | undefined)[] = [];
+  const receiver = createServer((request, response) => {
+    keys.push(request.headers['idempotency-key'] as string | undefined);
+    request.resume();
+    response.writeHead(204).end();
+  });
+  await new Promise<void>((resolve) => void receiver.listen(port, '127.0.0.1', resolve));
+  onTestFinished(() => void receiver.close());
+  await eventually(() => expect(keys).toHaveLength(1), 60_000);
 }, 120_000);

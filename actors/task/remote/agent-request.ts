@@ -14,6 +14,7 @@ import { TroupeError } from '../../../protocols/errors.ts';
 
 /** A task with its result fits. */
 const ANSWER_BYTES_MAX = 4 * 2 ** 20;
+const SKIPPED_BYTES_MAX = 65_536;
 const TIMEOUT_MS = 30_000;
 
 export type AgentAnswer = {
@@ -35,6 +36,8 @@ export type AgentRequest = (
 export type AgentRequestOptions = {
   /** hosts, as in URLs, that may be in a private network */
   readonly allowHosts?: readonly string[];
+  /** the body of an answer is ignored, and cut: its status is what counts. Default false */
+  readonly ignoresBody?: boolean;
   /** addresses of this machine; for a gateway that is itself on loopback only. Default false */
   readonly allowLoopback?: boolean;
 };
@@ -46,6 +49,7 @@ export type AgentRequestOptions = {
 export const agentRequest = ({
   allowHosts = [],
   allowLoopback = false,
+  ignoresBody = false,
 }: AgentRequestOptions = {}): AgentRequest => {
   const allows = (host: string, address: string): boolean =>
     allowHosts.includes(host) ||
@@ -61,18 +65,35 @@ export const agentRequest = ({
       timeoutMs: TIMEOUT_MS,
       lookup,
     });
-    return answerOf(response, url);
+    if (ignoresBody) return { ...headOf(response), body: await skipped(response) };
+    return { ...headOf(response), body: await bodyIn(response, url) };
   };
 };
 
-async function answerOf(response: IncomingMessage, { origin }: URL): Promise<AgentAnswer> {
-  const body = await bodyOf(response, { origin, bytesMax: ANSWER_BYTES_MAX });
-  const retryAfter = Number(response.headers['retry-after']);
+function headOf({ statusCode, headers }: IncomingMessage): Omit<AgentAnswer, 'body'> {
+  const retryAfter = Number(headers['retry-after']);
   return {
-    status: response.statusCode ?? 0,
+    status: statusCode ?? 0,
     retryAfterSec: Number.isFinite(retryAfter) && retryAfter >= 0 ? retryAfter : undefined,
-    body: jsonOf(body.toString()),
   };
+}
+
+async function bodyIn(response: IncomingMessage, { origin }: URL): Promise<unknown> {
+  return jsonOf((await bodyOf(response, { origin, bytesMax: ANSWER_BYTES_MAX })).toString());
+}
+
+/** Reads a short body, so that its sender sees no error; a failure of it changes nothing. */
+async function skipped(response: IncomingMessage): Promise<undefined> {
+  let bytes = 0;
+  try {
+    for await (const chunk of response) {
+      bytes += (chunk as Buffer).byteLength;
+      if (bytes > SKIPPED_BYTES_MAX) break;
+    }
+  } catch {
+    // The status has arrived.
+  }
+  response.destroy();
 }
 
 const jsonOf = (text: string): unknown => {

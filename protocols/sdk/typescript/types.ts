@@ -74,8 +74,13 @@ export interface Task {
    * by which the caller requested it, unless it sent an envelope
    */
   protocol?: 'mcp' | 'a2a';
+  /**
+   * the agent whose A2A address (`/a2a/{agent}`) received it
+   */
+  agent_id?: string;
   accepted_at: string;
   started_at?: string;
+  resumed_at?: string;
   finished_at?: string;
   /**
    * time limit of the task

@@ -1,6 +1,6 @@
 /**
  * The section `tools.a2a`: agents outside that agents delegate to by the Agent2Agent protocol (A2A
- * 1.0). The section `a2a` is about the envelopes of troupe itself.
+ * 1.0, or 0.3). The section `a2a` is about the envelopes of troupe itself.
  */
 import { Type } from '@sinclair/typebox';
 import { oneOf, secret, section } from './fields.ts';
@@ -59,6 +59,11 @@ const remoteAgent = section('one agent', {
     default: false,
     description:
       'whether its hosts may be private or loopback addresses, and may use http:// instead of https://',
+  }),
+  legacy: Type.Boolean({
+    default: false,
+    description:
+      'whether it may be an agent of version 0.3; signatures of such cards are not verified, so they count as unsigned',
   }),
   deduplicates: Type.Optional(
     Type.Boolean({

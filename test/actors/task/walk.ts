@@ -54,6 +54,7 @@ class Account implements Ledger {
     const before = this.row;
     for (const { index, key, value } of requestsOf<Project>(requests, 'project')) {
       if (index === 'tasks') this.row = value as TaskRow | null;
+      else if (index === 'agent2agent_tasks') demand(key).toMatch(/\.1$/);
       else demand(key).toBe('job-1|1');
     }
     this.#checkRow(before, live);
@@ -116,7 +117,7 @@ class Account implements Ledger {
       demand(this.owed.delete(to.id), `${to.id}, which receives an answer, waits for one`).toBe(
         true,
       );
-    if (!error) demand((result as TaskView).events).toEqual(view?.events);
+    if (!error && result !== null) demand((result as TaskView).events).toEqual(view?.events);
   }
 }
 
@@ -177,6 +178,7 @@ const FIRST: Readonly<Record<string, Partial<TaskSubmit>>> = {
   'submit for an agent outside': { terms: termsOf(outside) },
   'submit evidence': { terms: termsOf({ evidence: true }) },
   'submit stale': { stale: 7 },
+  'submit of an A2A client': { agentId: 'main' },
   'submit too late': { envelope: envelopeOf({ timestamp: '1960-01-01T00:00:00Z' }) },
   'submit in a leap second': { envelope: envelopeOf({ timestamp: '2016-12-31T23:59:60Z' }) },
   'submit again by hand': {
@@ -220,6 +222,9 @@ const movesOf = (live: Live): Move[] => [
   { name: 'cancel in silence', event: { type: 'task.cancel' }, tell: true },
   { name: 'input', event: { type: 'task.input', input: 'this one' } },
   { name: 'watch', event: { type: 'task.watch', watcher }, from: watcher, tell: true },
+  { name: 'reserve', event: { type: 'task.reserve_watcher', watcher } },
+  { name: 'unwatch', event: { type: 'task.unwatch', watcher }, from: watcher, tell: true },
+  { name: 'unwatch another', event: { type: 'task.unwatch', watcher }, tell: true },
   { name: 'watch for another', event: { type: 'task.watch', watcher }, tell: true },
   ...DECISIONS.map((decision) => ({
     name: `decide ${decision}`,

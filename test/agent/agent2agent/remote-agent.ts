@@ -16,6 +16,7 @@ export const remoteAgent = (
   keyOrigins: [],
   origins: [],
   requireSignature: false,
+  legacy: false,
   allowPrivate: true,
   approval: 'ask',
   timeoutSeconds: 60,

@@ -82,12 +82,21 @@ test('a client that has the card gets 304', async () => {
   expect(other.status).toBe(200);
 });
 
-test('an agent that does not exist has no card, and a tenant without agents shows none', async () => {
+test('without a token, an unknown agent and an unknown tenant have the same answer', async () => {
   const { url } = await serveAgent2Agent();
-  const statusOf = async (path: string) => (await fetch(`${url}${path}`)).status;
-  expect(await statusOf(`/a2a/unknown${CARD}`)).toBe(404);
-  expect(await statusOf(`/tenants/nowhere/a2a/tester${CARD}`)).toBe(401);
-  expect(await statusOf(`/tenants/acme/a2a/tester${CARD}`)).toBe(200);
+  const answerOf = async (path: string, headers: Record<string, string> = VERSION) => {
+    const response = await fetch(`${url}${path}${CARD}`, { headers });
+    const { date: _, ...kept } = Object.fromEntries(response.headers);
+    return { status: response.status, headers: kept, body: await response.text() };
+  };
+  const unknown = await answerOf('/tenants/acme/a2a/unknown');
+  expect(unknown.status).toBe(404);
+  expect(await answerOf('/a2a/unknown')).toEqual(unknown);
+  expect(await answerOf('/tenants/nowhere/a2a/unknown')).toEqual(unknown);
+  expect((await answerOf('/tenants/acme/a2a/tester')).status).toBe(200);
+  expect((await answerOf('/tenants/nowhere/a2a/tester')).status).toBe(404);
+  const wrong = { ...VERSION, authorization: 'Bearer unknown' };
+  expect((await answerOf('/tenants/nowhere/a2a/tester', wrong)).status).toBe(401);
 });
 
 test('a tenant in the path must be that of the token', async () => {

@@ -19,8 +19,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('a client over %s', (binding) =
     const task = taskIn(await client.sendMessage(called('echo_text', { text: 'xin chào' })));
     expect(task.status?.state).toBe(TaskState.TASK_STATE_COMPLETED);
     expect(resultIn(task)).toEqual({ text: 'xin chào' });
-    const read = await client.getTask({ tenant: '', id: task.id, historyLength: 0 });
-    expect(read).toEqual(task);
+    expect(await client.getTask({ tenant: '', id: task.id })).toEqual(task);
     expect(gateway.faults).toEqual([]);
   });
 
@@ -123,6 +122,9 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('a client over %s', (binding) =
     }
     expect(seen.toSorted()).toEqual(ids.toSorted());
     expect(new Set(seen).size).toBe(5);
+    const { timestamp } = (await list()).tasks[1]!.status!;
+    const since = await list({ statusTimestampAfter: timestamp });
+    expect(since.tasks.map(({ id }) => id)).toContain((await list()).tasks[1]!.id);
     expect((await list({ contextId: 'c1' })).totalSize).toBe(2);
     expect((await list({ status: TaskState.TASK_STATE_FAILED })).totalSize).toBe(0);
     expect((await list()).tasks[0]?.artifacts).toEqual([]);

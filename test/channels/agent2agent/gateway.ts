@@ -95,7 +95,7 @@ export async function serveAgent2Agent(
   });
   let url = '';
   const push = createPushSender({
-    request: agentRequest({ allowLoopback: true }),
+    request: agentRequest({ allowLoopback: true, ignoresBody: true }),
     signer,
     sealer,
     publicUrl: () => url,
@@ -127,6 +127,7 @@ export async function serveAgent2Agent(
     authMode: 'token',
     publicCards: true,
     legacy: false,
+    maskSecrets: (text) => text.replaceAll('installation-secret', '***'),
     log: { error: (facts, message) => void faults.push(`${message} ${JSON.stringify(facts)}`) },
     ...changes,
   });

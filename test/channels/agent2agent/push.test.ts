@@ -208,3 +208,45 @@ it.each([
   ).rejects.toThrow(/push configuration is not valid/);
   expect(rows(gateway)).toEqual([]);
 });
+
+it('of many concurrent configurations of a task, ten are created; a removed one makes room', async () => {
+  const gateway = await serveAgent2Agent();
+  const client = await gateway.client();
+  const taskId = await held(client, 'g');
+  const create = (n: number) =>
+    client.createTaskPushNotificationConfig(
+      configOf({ taskId, id: `c${n}`, url: 'https://receiver.example/' }),
+    );
+  const created = await Promise.allSettled(Array.from({ length: 40 }, (_, n) => create(n)));
+  expect(created.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
+  const listed = await client.listTaskPushNotificationConfig({
+    tenant: '',
+    taskId,
+    pageSize: 0,
+    pageToken: '',
+  });
+  expect(listed.configs).toHaveLength(10);
+  await expect(create(99)).rejects.toThrow(/at most 10/);
+  const { id } = listed.configs[0]!;
+  await create(Number(id.slice(1)));
+  await client.deleteTaskPushNotificationConfig({ tenant: '', taskId, id });
+  await vi.waitFor(() => create(99));
+  expect(rows(gateway)).toHaveLength(10);
+});
+
+it('an answer with a large body is a delivery', async () => {
+  const gateway = await serveAgent2Agent();
+  const client = await gateway.client();
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200).end(Buffer.alloc(6 * 2 ** 20));
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const { id: taskId } = taskIn(await client.sendMessage(called('echo_text', { text: 'a' })));
+  await client.createTaskPushNotificationConfig(configOf({ taskId, url }));
+  await vi.waitFor(() =>
+    expect(rows(gateway)).toMatchObject([{ state: 'finished', delivered: 1, failures: 0 }]),
+  );
+});

@@ -113,7 +113,7 @@ test('names that are longer than any name are unknown, with and without a token'
     const card = await fetch(`${url}/a2a/${long}/.well-known/agent-card.json`);
     expect(card.status).toBe(404);
     const tenant = await fetch(`${url}/tenants/${long}/a2a/tester/.well-known/agent-card.json`);
-    expect(tenant.status).toBe(401);
+    expect(tenant.status).toBe(404);
     const { body } = await rpc(long, request('GetTask', { id: 'a' }));
     expect(body.error.data).toMatchObject([{ reason: 'NOT_FOUND' }]);
   }

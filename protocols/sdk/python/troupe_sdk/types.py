@@ -454,6 +454,9 @@ class Task:
     task_id: str
     tenant_id: str
     trace_id: str
+    agent_id: Optional[str] = None
+    """the agent whose A2A address (`/a2a/{agent}`) received it"""
+
     compensating: Optional[bool] = None
     """the work is being compensated"""
 
@@ -471,6 +474,7 @@ class Task:
 
     resource_links: Optional[List[Dict[str, Any]]] = None
     result: Any = None
+    resumed_at: Optional[str] = None
     started_at: Optional[str] = None
     waiting: Optional[Waiting] = None
 

@@ -1,0 +1,124 @@
+/** Malformed and hostile requests of both bindings, the same ones for each seed. */
+export type HostileRequest = {
+  readonly method: string;
+  /** below `/a2a/main` */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+};
+
+const METHODS = [
+  'SendMessage',
+  'SendStreamingMessage',
+  'GetTask',
+  'ListTasks',
+  'CancelTask',
+  'SubscribeToTask',
+  'CreateTaskPushNotificationConfig',
+  'GetTaskPushNotificationConfig',
+  'ListTaskPushNotificationConfigs',
+  'DeleteTaskPushNotificationConfig',
+  'GetExtendedAgentCard',
+  'message/send',
+  'tasks/get',
+  'tasks/pushNotificationConfig/set',
+  '__proto__',
+  'constructor',
+  '',
+];
+const FIELDS = [
+  'id',
+  'taskId',
+  'tenant',
+  'message',
+  'configuration',
+  'metadata',
+  'pageToken',
+  'pageSize',
+  'status',
+  'statusTimestampAfter',
+  'historyLength',
+  'url',
+  'authentication',
+  '__proto__',
+];
+const PATHS = [
+  ['POST', '/v1/message:send'],
+  ['POST', '/v1/message:stream'],
+  ['GET', '/v1/tasks?pageSize='],
+  ['GET', '/v1/tasks?pageToken='],
+  ['GET', '/v1/tasks?status='],
+  ['GET', '/v1/tasks/'],
+  ['POST', '/v1/tasks/'],
+  ['DELETE', '/v1/tasks/a/pushNotificationConfigs/'],
+  ['POST', '/v1/tasks/a/pushNotificationConfigs'],
+  ['GET', '/v1/extendedAgentCard?'],
+] as const;
+const TEXTS = [
+  '',
+  '..%2f..%2f',
+  '%00',
+  'a'.repeat(2_000),
+  '\u{1f600}'.repeat(200),
+  '-1',
+  '1e309',
+  'a:cancel',
+  ':subscribe',
+  '${jndi:ldap://x}',
+  '<script>',
+  "' or 1=1--",
+];
+const VERSIONS = ['1.0', '1.0', '1.0', '1.0', '0.3', '', '9.9', 'x'.repeat(500)];
+const TYPES = ['application/json', 'application/json', 'application/a2a+json', 'text/plain', ''];
+
+/** Values from 0 below 1 (mulberry32). */
+const randomOf = (seed: number) => () => {
+  seed = (seed + 0x6d2b79f5) | 0;
+  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+};
+
+export function* hostileRequests(count: number, seed: number): Generator<HostileRequest> {
+  const random = randomOf(seed);
+  const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
+  const value = (depth = 0): unknown => {
+    const kind = Math.floor(random() * (depth > 3 ? 5 : 8));
+    if (kind < 3) return one(TEXTS);
+    if (kind === 3) return one([null, true, false, 0, -1, 1e308, 0.5, 2 ** 53]);
+    if (kind === 4) return one(METHODS);
+    if (kind === 5) return Array.from({ length: 3 }, () => value(depth + 1));
+    const fields = Array.from({ length: 4 }, () => [one(FIELDS), value(depth + 1)] as const);
+    return Object.fromEntries(fields);
+  };
+  const message = () => ({
+    messageId: one(['m', '', 'x'.repeat(300)]),
+    role: one(['ROLE_USER', 'ROLE_AGENT', 7, null]),
+    parts: one<unknown>([[{ text: value() }], [{ data: value() }], [{ raw: 'x' }], [], value()]),
+    [one(FIELDS)]: value(),
+  });
+  for (let n = 0; n < count; n++) {
+    const headers = {
+      'a2a-version': one(VERSIONS),
+      'content-type': one(TYPES),
+      ...(random() < 0.1 ? { 'last-event-id': one(['-1', 'x', '9'.repeat(40)]) } : {}),
+    };
+    if (random() < 0.5) {
+      const params = random() < 0.5 ? { message: message() } : value();
+      const rpc = {
+        jsonrpc: one(['2.0', '2.0', '2.0', '1.0']),
+        id: n,
+        method: one(METHODS),
+        params,
+      };
+      const text = JSON.stringify(rpc);
+      const body = random() < 0.1 ? text.slice(0, Math.floor(random() * text.length)) : text;
+      yield { method: 'POST', path: '', headers, body };
+    } else {
+      const [method, path] = one(PATHS);
+      const body = JSON.stringify(random() < 0.5 ? { message: message() } : value());
+      const end = path.startsWith('/v1/message') ? '' : encodeURI(one(TEXTS));
+      yield { method, path: `${path}${end}`, headers, ...(method === 'POST' ? { body } : {}) };
+    }
+  }
+}
