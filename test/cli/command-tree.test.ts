@@ -29,7 +29,8 @@ const withoutJson = [
 describe('every command', () => {
   it('is described', () => {
     expect(commands.length).toBeGreaterThan(80);
-    for (const { path, command } of commands) expect(command.description(), path).not.toBe('');
+    const silent = commands.filter(({ command }) => command.description() === '');
+    expect(silent.map(({ path }) => path)).toEqual([]);
   });
 
   it('prints JSON with --json', () => {
@@ -45,7 +46,9 @@ describe('every command', () => {
       command.commands.some((each) => each.name() === 'list'),
     );
     expect(groups.length).toBeGreaterThan(20);
-    for (const { path, command } of groups)
-      expect((command as { _defaultCommandName?: string })._defaultCommandName, path).toBe('list');
+    const others = groups.filter(
+      ({ command }) => (command as { _defaultCommandName?: string })._defaultCommandName !== 'list',
+    );
+    expect(others.map(({ path }) => path)).toEqual([]);
   });
 });
