@@ -26,7 +26,9 @@ test('is at most 4 MB, and holds no tests, sources or source maps of ours', () =
   const roots = new Set(paths.map((path) => path.split('/').slice(0, 2).join('/')));
   const unexpected = [...roots].filter(
     (path) =>
-      !/^(dist\/([^/]+\.js|sdk|types|web)|bin\/troupe\.js|[^/]+\.(md|json)|LICENSE)$/.test(path),
+      !/^(dist\/([^/]+\.(js|html)|sdk|types|web)|bin\/troupe\.js|[^/]+\.(md|json)|LICENSE)$/.test(
+        path,
+      ),
   );
   expect(unexpected).toEqual([]);
   expect(paths.filter((path) => /\.map$|\.test\./.test(path))).toEqual([]);
@@ -115,10 +117,36 @@ test('the command runs from the package', minutes(1), async () => {
   expect((await it.node([command, '--version'])).trim()).toBe(version);
 });
 
+/** Checks `NAME.mts` of the consumer and makes `NAME.mjs`. */
+async function checkTypes(names: readonly string[]): Promise<void> {
+  const compilerOptions = { strict: true, module: 'nodenext', target: 'es2023', types: ['node'] };
+  const files = names.map((name) => `${name}.mts`);
+  it.write('tsconfig.json', JSON.stringify({ compilerOptions, files }));
+  await expect(it.tool('typescript/bin/tsc', ['-p', '.'])).resolves.toBe('');
+}
+
 /** The entries whose functions and classes must all have an example. */
 const WITH_EXAMPLES = ['troupe', 'troupe/test'];
 /** It needs a server; the suites in test/cluster have one. */
 const ONLY_CHECKED = ['openCluster'];
+
+test.each(['README.md', 'docs/package.md'])(
+  'the code in %s is valid and runs',
+  minutes(3),
+  async (page) => {
+    const blocks = readFileSync(join(root, page), 'utf8').matchAll(/```ts\n([\s\S]*?)```/g);
+    const codes = [...blocks].map(([, code]) => code!);
+    expect(codes.length).toBeGreaterThan(0);
+    const files = codes.map((code, n) => {
+      const name = `page-${n}`;
+      // A system keeps its process alive.
+      it.write(`${name}.mts`, `${code}\nprocess.exit(0);\n`);
+      return name;
+    });
+    await checkTypes(files);
+    for (const name of files) await it.node([`${name}.mjs`]);
+  },
+);
 
 test('the examples in docstrings are complete, valid and true', minutes(4), async () => {
   const print = (entry: string) =>
@@ -134,10 +162,7 @@ test('the examples in docstrings are complete, valid and true', minutes(4), asyn
       files.push(name);
     }
   }
-  const compilerOptions = { strict: true, module: 'nodenext', target: 'es2023', types: ['node'] };
-  const sources = files.map((name) => `${name}.mts`);
-  it.write('tsconfig.json', JSON.stringify({ compilerOptions, files: sources }));
-  await expect(it.tool('typescript/bin/tsc', ['-p', '.'])).resolves.toBe('');
+  await checkTypes(files);
   for (const name of files) if (!ONLY_CHECKED.includes(name)) await it.node([`${name}.mjs`]);
 });
 
