@@ -22,6 +22,7 @@ import {
 } from './command-parts.ts';
 import type { Shell } from './completion.ts';
 import { addConformance } from './conformance/conformance-commands.ts';
+import type { InitOptions } from './project/init.ts';
 import type { OpenOptions } from './open.ts';
 import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
@@ -55,6 +56,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     addConfig,
     addDoctor,
     addCompletion,
+    addProjectCommands,
   ];
   for (const add of parts) await add(program, finish);
   return program;
@@ -139,6 +141,21 @@ function addAgent(program: Command, finish: Finish): void {
     });
   addAgentPrompt(agent, finish);
   addAgentWorkspace(agent, finish);
+}
+
+function addProjectCommands(program: Command, finish: Finish): void {
+  withJson(program.command('init [folder]'))
+    .description('write a project: an own actor with an effect, a tool, a test')
+    .option('--javascript', 'in JavaScript instead of TypeScript')
+    .addHelpText('after', examples('troupe init my-agents', 'troupe init --javascript'))
+    .action(async (folder: string | undefined, options: InitOptions) => {
+      finish(await (await import('./project/init.ts')).init(folder ?? '.', options));
+    });
+  program
+    .command('dev <file>')
+    .description('run a program of a project, and start it again when a file changes')
+    .addHelpText('after', examples('troupe dev src/main.ts'))
+    .action(async (file: string) => finish(await (await import('./project/dev.ts')).dev(file)));
 }
 
 function addCompletion(program: Command, finish: Finish): void {

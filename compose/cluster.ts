@@ -220,6 +220,7 @@ async function joinCluster(
     const opening: Promise<System> = createSystem({
       ...ports,
       ...system,
+      actors: [...system.actors, ...(options.own?.actors ?? [])],
       services: allServices(processServices, {
         ...tasks.services,
         ...(role === 'worker' ? { node: name } : {}),

@@ -51,6 +51,7 @@ export async function startTroupe(
   const opening: Promise<System> = createSystem({
     ...ports,
     ...processServices.options,
+    actors: [...processServices.options.actors, ...(own.actors ?? [])],
     services: allServices(processServices, {
       ...tasks.services,
       ask: lateAsk(() => opening),

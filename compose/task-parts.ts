@@ -18,6 +18,7 @@ import { sealingKeyFile, signingKeyFile } from '../channels/edge/identity/key-fi
 import { createSealer, type Sealer } from '../channels/edge/identity/sealer.ts';
 import { openSigner, type Signer } from '../channels/edge/identity/signer.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
+import type { SystemOptions } from '../runtime/create-system.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { bindsLoopback } from '../runtime/config/places.ts';
 import { shippedActions } from './actions.ts';
@@ -31,6 +32,8 @@ import { createAskAgent } from '../actors/task/remote/ask-agent.ts';
  * Parts of an application in addition to the built-in ones; the same in every process of a cell.
  */
 export type OwnAgents = {
+  /** types of actors */
+  readonly actors?: SystemOptions['actors'];
   readonly actions?: readonly ActionDefinition[];
   readonly processes?: readonly ProcessDefinition[];
   /** tools for models */

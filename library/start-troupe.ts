@@ -3,6 +3,7 @@ import { defined } from '../protocols/defined.ts';
 import type { ActionDefinition } from '../actors/task/action.ts';
 import type { ProcessDefinition } from '../actors/process/define.ts';
 import type { Tool } from '../agent/tools/tool.ts';
+import type { SystemOptions } from '../runtime/create-system.ts';
 import type { System } from '../runtime/system.ts';
 
 export type StartOptions = {
@@ -16,6 +17,8 @@ export type StartOptions = {
   readonly settings?: Readonly<Record<string, unknown>>;
   /** variables that the configuration refers to, such as keys of models; default: of the process */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** types of actors, in addition to the shipped ones */
+  readonly actors?: SystemOptions['actors'];
   /** tools for models, in addition to the shipped ones */
   readonly tools?: readonly Tool[];
   /** actions that other programs may request */
@@ -57,14 +60,15 @@ export type Troupe = {
  * ```
  */
 export async function startTroupe(options: StartOptions): Promise<Troupe> {
-  const { data, port, configFile: file, settings, env, tools, actions, processes } = options;
+  const { data, port, configFile: file, settings, env, ...parts } = options;
+  const { actors, tools, actions, processes } = parts;
   const [platform, { ensureToken, loadConfig }] = await Promise.all([
     import('../compose/embedded.ts'),
     import('../runtime/config/index.ts'),
   ]);
   const loaded = loadConfig(defined({ file, settings, env, flags: defined({ data, port }) }));
   const config = ensureToken(loaded.config);
-  const own = defined({ tools, actions, processes });
+  const own = defined({ actors, tools, actions, processes });
   const troupe = await platform.startTroupe(config, own, { file: loaded.file });
   const { url, system } = troupe;
   const token = config.gateway.auth.token?.reveal();

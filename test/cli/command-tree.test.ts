@@ -24,6 +24,7 @@ const withoutJson = [
   'config schema',
   'config reference',
   'completion',
+  'dev',
 ];
 
 describe('every command', () => {

@@ -1,10 +1,13 @@
 /** The package: what it holds, and that programs can use every entry of it. */
-import { copyFileSync, readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { root } from '../../tools/install.mjs';
+import { eventually } from '../runtime/eventually.ts';
 import { exampleOf, type Packed, packed } from './packed.ts';
 
 /** Megabytes of the specification of the package. */
@@ -165,6 +168,45 @@ test('the examples in docstrings are complete, valid and true', minutes(4), asyn
   await checkTypes(files);
   for (const name of files) if (!ONLY_CHECKED.includes(name)) await it.node([`${name}.mjs`]);
 });
+
+test(
+  'troupe init writes a project whose test passes, and troupe dev runs it',
+  minutes(5),
+  async () => {
+    const command = join('node_modules', 'troupe', 'bin', 'troupe.js');
+    await it.node([command, 'init', 'typed']);
+    await expect(it.tool('typescript/bin/tsc', ['-p', 'typed'])).resolves.toBe('');
+    await it.node(['--test', join('typed', 'dist', 'test', 'bill.test.js')]);
+    await it.node([command, 'init', 'plain', '--javascript']);
+    await it.node(['--test', join('plain', 'test', 'bill.test.js')]);
+    await expect(it.node([command, 'init', 'plain'])).rejects.toThrow('already has');
+
+    const main = join(it.folder, 'plain', 'src', 'main.js');
+    writeFileSync(main, readFileSync(main, 'utf8').replace('18_790', '0'));
+    const dev = spawn(process.execPath, [command, 'dev', main], { cwd: it.folder });
+    onTestFinished(() => void dev.kill('SIGKILL'));
+    let printed = '';
+    for (const stream of [dev.stdout, dev.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+    const urls = () => [...printed.matchAll(/http:\S+#token=\S+/g)].map(([url]) => url);
+    await eventually(() => expect(urls(), printed).toHaveLength(1), 60_000);
+    expect((await fetch(urls()[0]!)).status).toBe(200);
+    // A mistake is reported, and what runs stays.
+    const tool = join(it.folder, 'plain', 'src', 'pay-bill.js');
+    const text = readFileSync(tool, 'utf8');
+    writeFileSync(tool, `${text} }`);
+    await eventually(() => expect(printed).toContain('Unexpected "}"'), 60_000);
+    expect((await fetch(urls()[0]!)).status).toBe(200);
+    writeFileSync(tool, text.replace('Pays a bill', 'Pays one bill'));
+    await eventually(() => expect(urls(), printed).toHaveLength(2), 60_000);
+    expect((await fetch(urls()[1]!)).status).toBe(200);
+    await expect(fetch(urls()[0]!)).rejects.toThrow('fetch failed');
+    dev.kill('SIGTERM');
+    await once(dev, 'exit');
+    expect(dev.exitCode).toBe(0);
+    await expect(fetch(urls()[1]!)).rejects.toThrow('fetch failed');
+  },
+);
 
 test.each(['order', 'supervisor', 'tools'])(
   'examples/%s runs outside of the repository',

@@ -1,0 +1,105 @@
+/**
+ * `troupe dev FILE`: runs a program of a project, in TypeScript or JavaScript, and starts it again
+ * when one of its files changes. Actors keep their state, which is in the data folder of the
+ * program. A file with a mistake is reported, and the program that runs stays.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { dirname, join, parse, resolve } from 'node:path';
+import { TroupeError } from '../../protocols/errors.ts';
+import { exitCodes } from '../exit.ts';
+import { aborted, untilSignal } from '../processes/signals.ts';
+
+/** Until a program that was asked to stop is killed, milliseconds. Nothing is lost by that. */
+const STOP_MS = 10_000;
+
+/** Resolves after a signal. @throws TroupeError INVALID_ARGUMENT without such a file */
+export async function dev(file: string): Promise<number> {
+  const entry = resolve(file);
+  if (!existsSync(entry))
+    throw new TroupeError('INVALID_ARGUMENT', `${entry} does not exist: name the file to run`);
+  const folder = projectOf(entry);
+  const built = join(folder, 'node_modules', '.cache', 'troupe', 'dev', 'main.mjs');
+  const program = new Program(built, folder);
+  const { context } = await import('esbuild');
+  const stop = untilSignal();
+  const watching = await context({
+    entryPoints: [entry],
+    outfile: built,
+    bundle: true,
+    packages: 'external',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    sourcemap: 'inline',
+    logLevel: 'error',
+    plugins: [
+      {
+        name: 'run',
+        setup: ({ onEnd }) =>
+          onEnd(({ errors }) => (errors.length === 0 ? program.restart() : undefined)),
+      },
+    ],
+  });
+  await watching.watch();
+  await aborted(stop);
+  await watching.dispose();
+  await program.stop();
+  return exitCodes.ok;
+}
+
+/** The nearest folder with a package.json, else that of the file. */
+function projectOf(file: string): string {
+  for (let folder = dirname(file); folder !== parse(folder).root; folder = dirname(folder))
+    if (existsSync(join(folder, 'package.json'))) return folder;
+  return dirname(file);
+}
+
+/** One process at a time. */
+class Program {
+  readonly #file: string;
+  readonly #folder: string;
+  #child: ChildProcess | undefined;
+  #changing: Promise<void> = Promise.resolve();
+
+  constructor(file: string, folder: string) {
+    this.#file = file;
+    this.#folder = folder;
+  }
+
+  restart(): Promise<void> {
+    return this.#change(async () => {
+      if (this.#child) process.stderr.write('troupe dev: a file changed; starting again\n');
+      await this.#end();
+      const args = ['--enable-source-maps', this.#file];
+      const child = spawn(process.execPath, args, { cwd: this.#folder, stdio: 'inherit' });
+      this.#child = child;
+      child.on('exit', (code, signal) => {
+        if (this.#child !== child) return;
+        this.#child = undefined;
+        const how = signal ?? `exit code ${code}`;
+        process.stderr.write(`troupe dev: the program ended (${how}); it waits for a change\n`);
+      });
+    });
+  }
+
+  stop(): Promise<void> {
+    return this.#change(() => this.#end());
+  }
+
+  /** One change after the other. */
+  #change(work: () => Promise<void>): Promise<void> {
+    return (this.#changing = this.#changing.then(work));
+  }
+
+  async #end(): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined) return;
+    const ended = new Promise((end) => child.once('exit', end));
+    child.kill('SIGTERM');
+    const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+    await ended;
+    clearTimeout(late);
+  }
+}
