@@ -106,7 +106,9 @@ function timed() {
   });
 }
 
-/** Pieces of lines with their places: a text goes on where the one before it in its pane ended. */
+/**
+ * Pieces of lines with their places: a text continues where the one before it in its pane ended.
+ */
 function laidOut(all) {
   const cursors = [
     { line: 0, column: 0 },
@@ -154,7 +156,7 @@ function picture() {
     return `<rect x="${x}" width="${paneWidth}" height="${height}" rx="8"/><text class="title" x="${x + 16}" y="24">${title}</text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${paneWidth * 2 + 12} ${height}" role="img" aria-labelledby="title">
-<title id="title">troupe is killed in the middle of an answer and started again; the answer goes on</title>
+<title id="title">troupe is killed in the middle of an answer and started again; the answer continues</title>
 <!-- Recorded by tools/record-kill.mjs. -->
 <style>rect{fill:#16181d}text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#d7dae0;animation-duration:${lengthMs}ms;animation-iteration-count:infinite}
 .title{fill:#8b919d;animation:none}.command{fill:#7fd1ae}.killed{fill:#ff7a70;font-weight:bold}

@@ -13,7 +13,8 @@ import type {
   Reply,
   Tell,
 } from '../../protocols/statechart.ts';
-import { isFinal, taskAddress, type TaskUnwatch, type TaskWatch } from '../../protocols/task.ts';
+import { isFinal, taskAddress } from '../../protocols/task.ts';
+import { type TaskUnwatch, type TaskWatch } from '../../protocols/task-watch.ts';
 import { pushAddress } from '../../protocols/push.ts';
 import { pauseMsOf } from '../kit/backoff.ts';
 import { type Args, on, type PushContext } from './types.ts';

@@ -3,7 +3,8 @@ import type { ErrorData } from '../../protocols/errors.ts';
 import type { PushConfig, PushConfigure, PushRemove, PushRetry } from '../../protocols/push.ts';
 import type { SealedPayload } from '../../protocols/security/sealed.ts';
 import type { Delivered } from '../../protocols/statechart.ts';
-import type { TaskChanged, TaskView } from '../../protocols/task.ts';
+import type { TaskView } from '../../protocols/task.ts';
+import type { TaskChanged } from '../../protocols/task-watch.ts';
 import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
 export type Notice = {

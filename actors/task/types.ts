@@ -10,13 +10,11 @@ import type {
   TaskCancel,
   TaskDecide,
   TaskInput,
-  TaskReserveWatcher,
   TaskSubmit,
   TaskTerms,
-  TaskUnwatch,
   TaskView,
-  TaskWatch,
 } from '../../protocols/task.ts';
+import type { TaskReserveWatcher, TaskUnwatch, TaskWatch } from '../../protocols/task-watch.ts';
 import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
 /** The reason and error of a task that ends without success. */

@@ -33,7 +33,6 @@ import {
   type EvidenceRow,
   isFinal,
   subjectOf,
-  type TaskChanged,
   TASKS_INDEX,
   type TaskDecide,
   type TaskEvent,
@@ -43,8 +42,8 @@ import {
   taskTopic,
   type TaskView,
   type Waiting,
-  WATCHERS_MAX,
 } from '../../protocols/task.ts';
+import { type TaskChanged, WATCHERS_MAX } from '../../protocols/task-watch.ts';
 import { type Args, type OfTask, on, type TaskContext, type TaskEventIn } from './types.ts';
 
 /** Largest result in a published view, characters of JSON; readers use the row for larger ones. */

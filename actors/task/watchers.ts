@@ -1,5 +1,5 @@
 /** Watchers: the actors that receive the changes of a task. Pure. */
-import { WATCHERS_MAX } from '../../protocols/task.ts';
+import { WATCHERS_MAX } from '../../protocols/task-watch.ts';
 import { type Args, on, type TaskContext } from './types.ts';
 
 type Change = Partial<TaskContext>;

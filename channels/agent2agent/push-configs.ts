@@ -20,7 +20,8 @@ import {
   type PushRemove,
   type PushRow,
 } from '../../protocols/push.ts';
-import { taskAddress, type TaskReserveWatcher, type TaskView } from '../../protocols/task.ts';
+import { taskAddress, type TaskView } from '../../protocols/task.ts';
+import { type TaskReserveWatcher } from '../../protocols/task-watch.ts';
 import type { System } from '../../runtime/index.ts';
 import type { Caller } from '../edge/edge.ts';
 import type { Sealer } from '../edge/identity/sealer.ts';
