@@ -40,6 +40,7 @@ describe('the tools', () => {
         allowPrivate: false,
         approval: 'ask',
         timeoutSeconds: 600,
+        legacy: false,
       },
     });
     const open = agents("{ url: 'http://a.example', keyOrigins: ['http://b.example'] }");
