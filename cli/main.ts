@@ -2,6 +2,7 @@
 /** Entry of the program `troupe`: runs one command and exits with its exit code. */
 import { CommanderError } from 'commander';
 import { exitCodes, reportFailure } from './exit.ts';
+import { printJson } from './output.ts';
 import { buildProgram } from './program.ts';
 
 // A reader that closes the pipe early (`troupe sessions | head`) is not an error.
@@ -18,10 +19,15 @@ try {
   const program = await buildProgram(finish, process.argv.slice(2));
   await program.parseAsync();
 } catch (error) {
-  process.exitCode =
-    error instanceof CommanderError
-      ? error.exitCode === 0
-        ? exitCodes.ok
-        : exitCodes.usage
-      : reportFailure(error, { json: process.argv.includes('--json') });
+  const json = process.argv.includes('--json');
+  if (!(error instanceof CommanderError)) {
+    process.exitCode = reportFailure(error, { json });
+  } else if (error.exitCode === 0) {
+    process.exitCode = exitCodes.ok;
+  } else {
+    // Commander has printed it to stderr.
+    const message = error.message.replace(/^error: /, '');
+    if (json) printJson({ error: { code: 'INVALID_ARGUMENT', message } });
+    process.exitCode = exitCodes.usage;
+  }
 }

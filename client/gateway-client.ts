@@ -381,7 +381,13 @@ export class GatewayClient {
   }
 }
 
-const platformSocket = (url: string): ClientSocket => new WebSocket(url);
+function platformSocket(url: string): ClientSocket {
+  if (typeof WebSocket === 'function') return new WebSocket(url);
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    'this platform has no WebSocket (Node has one from 22 on): pass openSocket, as (url) => new WebSocket(url) with the package ws',
+  );
+}
 
 /** Returns a function that removes it again. */
 const added = <T>(set: Set<T>, member: T): (() => void) => {

@@ -126,3 +126,11 @@ it('a failed run prints its error once', async () => {
   expect(ended.stderr).toContain('own');
   expect(ended.stderr.trim().split('\n')).toHaveLength(1);
 });
+
+it('prints a wrong option as JSON with --json, too', async () => {
+  const ended = await runProgram(['sessions', '--json', '--nope']);
+  expect(ended.code).toBe(2);
+  expect(JSON.parse(ended.stdout)).toEqual({
+    error: { code: 'INVALID_ARGUMENT', message: "unknown option '--nope'" },
+  });
+});

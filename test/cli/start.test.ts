@@ -3,7 +3,8 @@
  */
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../runtime/eventually.ts';
@@ -127,6 +128,34 @@ describe('troupe start', () => {
     for (const env of [{}, free]) {
       const gone = await runProgram(['open', '--no-browser'], { home, env });
       expect(gone).toMatchObject({ code: 3, stdout: '' });
+    }
+  });
+
+  it('runs where its address cannot be written, and says so', async () => {
+    const home = scratchFolder();
+    mkdirSync(join(home, '.troupe/gateway.json'), { recursive: true });
+    const program = await startTroupe(['--port', '0'], { home });
+    expect(program.stderr).toContain('gateway.json (EISDIR): other commands need --port');
+    program.child.kill('SIGTERM');
+    expect(await program.ended).toMatchObject({ code: 0 });
+    expect(readdirSync(join(home, '.troupe')).filter((name) => name.endsWith('.new'))).toEqual([]);
+  });
+
+  it('is not taken for a later process with its id, or for an address elsewhere', async () => {
+    const home = scratchFolder();
+    const port = await reservePort();
+    const running = { url: `http://127.0.0.1:${port}/`, pid: process.pid, host: hostname() };
+    for (const noted of [
+      { ...running, began: '1' },
+      { ...running, url: 'http://example.org/' },
+      { ...running, url: 'javascript:alert(1)' },
+    ]) {
+      write(home, '.troupe/gateway.json', JSON.stringify(noted));
+      const config = write(home, 'own.json5', `{ gateway: { port: ${await reservePort()} } }`);
+      const ended = await runProgram(['sessions', '--config', config], { home });
+      expect(ended).toMatchObject({ code: 3, stdout: '' });
+      expect(ended.stderr).not.toContain(`${port}`);
+      expect(ended.stderr).not.toContain('example.org');
     }
   });
 

@@ -1,6 +1,8 @@
+import { builtinModules } from 'node:module';
 import { describe, expect, test } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
 import { cycleFindings } from './cycles.ts';
-import { importFindings } from './imports.ts';
+import { importFindings, importsOf } from './imports.ts';
 import { complaints, sources } from './sources.ts';
 
 const refused = (path: string, text: string): number[] =>
@@ -74,6 +76,32 @@ describe('the import rules', () => {
   test('names the line of an import that spans several', () => {
     const text = `/** head */\nimport {\n  a,\n  b,\n} from '../runtime/index.ts';\n`;
     expect(refused('protocols/a.ts', text)).toEqual([2]);
+  });
+});
+
+describe('packages', () => {
+  /** No part of the product: what they import may be missing where it is built and runs. */
+  const others = /^(test|bench|examples|tools|docs)\/|\.config\.ts$/;
+  const nameOf = (target: string): string =>
+    /^package:((?:@[^/]+\/)?[^/]+)/.exec(target)?.[1] ?? target;
+
+  test('that the product imports are dependencies', () => {
+    const { dependencies, peerDependencies } = packageJson;
+    const known = new Set([
+      ...Object.keys({ ...dependencies, ...peerDependencies }),
+      ...builtinModules,
+      'troupe',
+    ]);
+    const missing = [...sources(['.ts', '.tsx'])]
+      .filter(([path]) => !others.test(path))
+      .flatMap(([path, text]) =>
+        importsOf(path, text)
+          .filter(({ target, typeOnly }) => target.startsWith('package:') && !typeOnly)
+          .map(({ target }) => nameOf(target))
+          .filter((name) => !name.startsWith('node:') && !known.has(name))
+          .map((name) => `${path}: ${name}`),
+      );
+    expect(missing).toEqual([]);
   });
 });
 
