@@ -91,10 +91,11 @@ export class AgentTasks {
   async sendMessage(request: SendMessageRequest): Promise<Task> {
     const { historyLength, returnImmediately } = request.configuration ?? {};
     assertHistoryLength(historyLength);
-    if (returnImmediately === true) return this.#shown(await this.#accept(request), historyLength);
     const until = untilCaller(this.#o.caller.disconnected, WAIT_MS);
-    const settled = await this.#settled(await this.#accept(request, until), until);
-    return this.#shown(settled, historyLength);
+    const isWaiting = returnImmediately !== true;
+    const { view, isReadable } = await this.#accept(request, isWaiting ? until : undefined);
+    if (!isReadable) return taskOf(view);
+    return this.#shown(isWaiting ? await this.#settled(view, until) : view, historyLength);
   }
 
   async *sendMessageStream(
@@ -102,7 +103,9 @@ export class AgentTasks {
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const { historyLength } = request.configuration ?? {};
     assertHistoryLength(historyLength);
-    yield* this.#follow(await this.#accept(request), historyLength);
+    const { view, isReadable } = await this.#accept(request);
+    if (isReadable) yield* this.#follow(view, historyLength);
+    else yield this.#numbered(undefined, snapshotOf(view));
   }
 
   async getTask({ tenant, id, historyLength }: GetTaskRequest): Promise<Task> {
@@ -186,13 +189,15 @@ export class AgentTasks {
   }
 
   /**
-   * The task that the message creates, finds again, or gives input to.
+   * The task that the message creates, finds again, or gives input to. A repeat of a request whose
+   * key is shared may find a task that this caller may not read: it gets no history of it, and no
+   * notifications.
    * @param until waits for it; default: returns it at once
    */
   async #accept(
     { tenant, message: given, configuration }: SendMessageRequest,
     until?: Until,
-  ): Promise<TaskView> {
+  ): Promise<{ readonly view: TaskView; readonly isReadable: boolean }> {
     this.#assertTenant(tenant);
     const message = checkedMessage(given);
     const push = configuration?.taskPushNotificationConfig;
@@ -203,10 +208,24 @@ export class AgentTasks {
     const view = await (message.taskId === ''
       ? this.#begin(message, first)
       : this.#continue(message));
+    const isReadable = await this.#mayRead(view);
+    if (push && !isReadable) throw new TaskNotFoundError();
     // A repeat of the message replaces the same configuration.
     const id = push?.id === '' ? message.messageId.slice(0, 128) : push?.id;
     if (push) await this.#o.push.create(this.#o.caller, view, { ...push, id: id ?? '' });
-    return view;
+    return { view, isReadable };
+  }
+
+  /** @throws TroupeError RATE_LIMIT_EXCEEDED, UNAVAILABLE: it is not known */
+  async #mayRead({ principal, task_id }: TaskView): Promise<boolean> {
+    if (principal === this.#o.caller.sub) return true;
+    try {
+      await this.#o.edge.task(task_id, this.#o.caller.credentials);
+      return true;
+    } catch (error) {
+      if (['NOT_FOUND', 'FORBIDDEN'].includes(errorData(error).code)) return false;
+      throw error;
+    }
   }
 
   async #begin(message: Message, until: Until | undefined): Promise<TaskView> {

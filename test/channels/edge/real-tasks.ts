@@ -97,6 +97,18 @@ const actionsOf = (gate: Gate) => [
       ),
   }),
   defineAction({
+    action: 'test.share_key',
+    version: '1.0.0',
+    description: 'Asks for a word; its keys belong to the tenant',
+    agent: 'tester',
+    keyScope: 'tenant',
+    schemas: { '1.0': Type.Object({ schema_version: version }, closed) },
+    perform: (_, { inputs }) =>
+      Promise.resolve(
+        inputs.length < 2 ? inputRequired({ for: 'input', prompt: 'which word?' }) : 'shared',
+      ),
+  }),
+  defineAction({
     action: 'test.fail_always',
     version: '1.0.0',
     description: 'Refuses its payload',
