@@ -8,7 +8,6 @@
  * Invariants: a repeated messageId of one caller and context finds the same task; a caller reaches
  * only tasks that the Edge lets it read; outward, a task ends once.
  */
-import { createHash } from 'node:crypto';
 import type {
   AgentCard,
   CancelTaskRequest,
@@ -41,7 +40,7 @@ import type { ServedAgent } from './agents.ts';
 import { assertHistoryLength, type Histories } from './history.ts';
 import type { TaskLists } from './list-tasks.ts';
 import { assertConfig, type PushConfigs } from './push-configs.ts';
-import { callOf, checkedMessage, inputOf } from './message.ts';
+import { callOf, checkedMessage, inputOf, ownContextOf } from './message.ts';
 import {
   isOperators,
   snapshotOf,
@@ -238,7 +237,7 @@ export class AgentTasks {
       credentials: caller.credentials,
       agentId: agent.id,
       key: message.messageId,
-      contextId: isOwnContext ? contextOf(caller, message) : message.contextId,
+      contextId: isOwnContext ? ownContextOf(caller.sub, message) : message.contextId,
       isOwnContext,
       trace: caller.trace,
       until,
@@ -260,6 +259,7 @@ export class AgentTasks {
     const view = await this.#task('', message.taskId);
     if (message.contextId !== '' && message.contextId !== view.context_id)
       throw new TroupeError('INVALID_ARGUMENT', 'message.contextId is not that of the task');
+    if (this.#o.histories.hasInput(view, message)) return view;
     const input = inputOf(message, view.waiting);
     try {
       return await submitCall(edge, {
@@ -278,10 +278,9 @@ export class AgentTasks {
         }),
       });
     } catch (error) {
-      const { code, details } = errorData(error);
-      if (code !== 'CONFLICT') throw error;
-      // A repeat: a text is read as what the task waited for when it first came.
-      if (details?.['idempotency_key'] === message.messageId) return this.#task('', message.taskId);
+      if (errorData(error).code !== 'CONFLICT') throw error;
+      // A repeat of this message may have come first.
+      if (this.#o.histories.hasInput(view, message)) return this.#task('', message.taskId);
       throw new UnsupportedOperationError(
         isFinal(view.state)
           ? 'the task has ended: send a message without taskId in the same context'
@@ -387,12 +386,6 @@ const untilCaller = (signal: AbortSignal, limitMs?: number): Until => ({
   ignores: isOperators,
   ...(limitMs === undefined ? {} : { limitMs }),
 });
-
-/** A message without a context begins one, which a repeat of it finds again. */
-const contextOf = ({ sub }: A2aCaller, { messageId }: Message): string =>
-  `a2a-${createHash('sha256')
-    .update(JSON.stringify([sub, messageId]))
-    .digest('base64url')}`;
 
 const notCancelable = ({ state }: TaskView): TaskNotCancelableError =>
   new TaskNotCancelableError(

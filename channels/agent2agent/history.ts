@@ -8,7 +8,9 @@ import { SEND_MESSAGE } from '../../protocols/agent-message.ts';
 import type { TaskMessage, TaskRowWithMessages } from '../../protocols/agent2agent.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { taskAddress, TASKS_INDEX, type TaskView } from '../../protocols/task.ts';
+import { isRepeatedInput } from '../../protocols/task-input.ts';
 import type { Index } from '../../runtime/index.ts';
+import { readingsOf } from './message.ts';
 import { contextOf, part, questionOf } from './task-view.ts';
 
 const LEFT_OUT = '[this message is not shown: it is longer than 65,536 characters]';
@@ -26,11 +28,20 @@ export class Histories {
   /** The newest messages, the oldest of them first. @param length default: all that are stored */
   of(view: TaskView, length?: number): Message[] {
     if (length === 0 || view.agent_id === undefined) return [];
-    const { tenant_id: tenant, task_id: id } = view;
-    const of = taskAddress(tenant, id);
-    const row = this.#index.get<TaskRowWithMessages>(TASKS_INDEX, tenant, id, of);
-    const newest = (row?.messages ?? []).slice(length === undefined ? 0 : -length);
+    const newest = (this.#row(view)?.messages ?? []).slice(length === undefined ? 0 : -length);
     return newest.map((message) => shown(view, masked(message, this.#maskSecrets)));
+  }
+
+  /**
+   * Whether the task has accepted this message as an input, whatever it waits for now.
+   * @throws TroupeError CONFLICT when it has accepted another one with its messageId
+   */
+  hasInput(view: TaskView, message: Message): boolean {
+    return isRepeatedInput(this.#row(view)?.answers, message.messageId, readingsOf(message));
+  }
+
+  #row({ tenant_id: tenant, task_id: id }: TaskView): TaskRowWithMessages | undefined {
+    return this.#index.get(TASKS_INDEX, tenant, id, taskAddress(tenant, id));
   }
 }
 

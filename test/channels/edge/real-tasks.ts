@@ -49,6 +49,12 @@ export class Gate {
   }
 }
 
+const QUESTIONS = [
+  inputRequired({ for: 'input', prompt: 'a text?', schema: { type: 'string' } }),
+  inputRequired({ for: 'input', prompt: 'a number?', schema: { type: 'number' } }),
+  inputRequired({ for: 'approval', prompt: 'all right?' }),
+];
+
 const actionsOf = (gate: Gate) => [
   defineAction({
     action: 'test.echo_text',
@@ -95,6 +101,15 @@ const actionsOf = (gate: Gate) => [
             })
           : { word: inputs[0] },
       ),
+  }),
+  defineAction({
+    action: 'test.ask_thrice',
+    version: '1.0.0',
+    description: 'Asks for a text, a number and an approval, and answers them',
+    agent: 'tester',
+    schemas: { '1.0': Type.Object({ schema_version: version }, closed) },
+    perform: (_, { inputs }) =>
+      Promise.resolve(QUESTIONS[inputs.length] ?? { inputs: [...inputs] }),
   }),
   defineAction({
     action: 'test.share_key',
