@@ -31,6 +31,7 @@ import {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors';
+import { masked } from '../../operations/masked.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { isFinal, type TaskView } from '../../protocols/task.ts';
 import { unsignedOf } from '../edge/checks.ts';
@@ -69,6 +70,8 @@ export type AgentTasksOptions = {
   readonly lists: TaskLists;
   readonly push: PushConfigs;
   readonly histories: Histories;
+  /** replaces the secrets of the installation in a text, in all that a client reads of a task */
+  readonly maskSecrets: (text: string) => string;
   readonly caller: A2aCaller;
   /** counts a list against the quota of reads. @throws TroupeError RATE_LIMIT_EXCEEDED */
   readonly countRead: () => Promise<unknown>;
@@ -93,7 +96,7 @@ export class AgentTasks {
     const until = untilCaller(this.#o.caller.disconnected, WAIT_MS);
     const isWaiting = returnImmediately !== true;
     const { view, isReadable } = await this.#accept(request, isWaiting ? until : undefined);
-    if (!isReadable) return taskOf(view);
+    if (!isReadable) return this.#shown(view, 0);
     return this.#shown(isWaiting ? await this.#settled(view, until) : view, historyLength);
   }
 
@@ -290,7 +293,8 @@ export class AgentTasks {
   }
 
   #shown(view: TaskView, historyLength?: number): Task {
-    return taskOf(view, this.#o.histories.of(view, historyLength));
+    const task = taskOf(view, this.#o.histories.of(view, historyLength));
+    return masked(task, this.#o.maskSecrets);
   }
 
   /**
@@ -376,7 +380,7 @@ export class AgentTasks {
 
   #numbered(id: number | undefined, response: StreamResponse): StreamResponse {
     this.eventId = id;
-    return response;
+    return masked(response, this.#o.maskSecrets);
   }
 }
 

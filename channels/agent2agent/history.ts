@@ -3,7 +3,6 @@
  * answered. A question that waits for its answer is the status message.
  */
 import { type Message, Role } from '@a2a-js/sdk';
-import { masked } from '../../operations/masked.ts';
 import { SEND_MESSAGE } from '../../protocols/agent-message.ts';
 import type { TaskMessage, TaskRowWithMessages } from '../../protocols/agent2agent.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -17,19 +16,16 @@ const LEFT_OUT = '[this message is not shown: it is longer than 65,536 character
 
 export class Histories {
   readonly #index: Pick<Index, 'get'>;
-  readonly #maskSecrets: (text: string) => string;
 
-  /** @param maskSecrets replaces the secrets of the installation in a text */
-  constructor(index: Pick<Index, 'get'>, maskSecrets: (text: string) => string) {
+  constructor(index: Pick<Index, 'get'>) {
     this.#index = index;
-    this.#maskSecrets = maskSecrets;
   }
 
   /** The newest messages, the oldest of them first. @param length default: all that are stored */
   of(view: TaskView, length?: number): Message[] {
     if (length === 0 || view.agent_id === undefined) return [];
     const newest = (this.#row(view)?.messages ?? []).slice(length === undefined ? 0 : -length);
-    return newest.map((message) => shown(view, masked(message, this.#maskSecrets)));
+    return newest.map((message) => shown(view, message));
   }
 
   /**

@@ -112,6 +112,17 @@ const actionsOf = (gate: Gate) => [
       Promise.resolve(QUESTIONS[inputs.length] ?? { inputs: [...inputs] }),
   }),
   defineAction({
+    action: 'test.tell_secret',
+    version: '1.0.0',
+    description: 'Asks with a secret, and fails with it',
+    agent: 'tester',
+    schemas: { '1.0': Type.Object({ schema_version: version }, closed) },
+    perform: (_, { inputs }) =>
+      inputs.length === 0
+        ? Promise.resolve(inputRequired({ for: 'input', prompt: 'the installation-secret?' }))
+        : Promise.reject(new TroupeError('INVALID_ARGUMENT', 'not the installation-secret')),
+  }),
+  defineAction({
     action: 'test.share_key',
     version: '1.0.0',
     description: 'Asks for a word; its keys belong to the tenant',
