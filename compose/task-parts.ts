@@ -25,6 +25,7 @@ import { shippedActions } from './actions.ts';
 import { tokenOf } from '../actors/task/remote/agent-tokens.ts';
 import { agentRequest } from '../actors/task/remote/agent-request.ts';
 import { gatewayUrl, openArtifacts } from '../installation/artifact-bucket.ts';
+import { maskOf } from './operation-services.ts';
 import type { ProcessServices } from './process-services.ts';
 import { createAskAgent } from '../actors/task/remote/ask-agent.ts';
 
@@ -57,10 +58,12 @@ export type TaskParts = {
  */
 export async function openTaskParts(
   config: Config,
-  { metrics, bucket, blobs: cellBlobs }: Pick<ProcessServices, 'metrics' | 'bucket' | 'blobs'>,
+  processServices: Pick<ProcessServices, 'metrics' | 'bucket' | 'blobs' | 'services'>,
   { actions: own = [], processes = [] }: OwnAgents = {},
   blobs?: Blobs,
 ): Promise<TaskParts> {
+  const { metrics, bucket, blobs: cellBlobs } = processServices;
+  const maskSecrets = maskOf(processServices);
   const { home, a2a } = config;
   let url = withoutSlash(a2a.publicUrl ?? gatewayUrl(config));
   const publicUrl = () => url;
@@ -95,7 +98,7 @@ export async function openTaskParts(
       sign: (envelope) => signer.sign(envelope),
     }),
     count: (_, labels) => metrics.retry(labels),
-    push: pushSender({ request: postRequest, signer, sealer, publicUrl }),
+    push: pushSender({ request: postRequest, signer, sealer, publicUrl, maskSecrets }),
   };
   return {
     services,

@@ -12,6 +12,7 @@ import { defined } from './defined.ts';
 import type { Envelope, EventSuffix } from './envelope.ts';
 import { ERRORS, type ErrorCode, type ErrorData } from './errors.ts';
 import type { ReplyRef } from './statechart.ts';
+import type { TaskAnswer } from './task-input.ts';
 
 /**
  * Public states. SUCCEEDED, FAILED, CANCELLED, COMPENSATED and EXPIRED are final and never change;
@@ -252,7 +253,12 @@ export const payloadHashOf = (canonicalPayload: string): string =>
 /** Index `tasks`, key task id: the view. Removed with the task. */
 export const TASKS_INDEX = 'tasks';
 /** Fields next to the view that an entry point compares and readers never see. */
-export type TaskRow = { readonly view: TaskView; readonly payloadHash: string };
+export type TaskRow = {
+  readonly view: TaskView;
+  readonly payloadHash: string;
+  /** the accepted inputs that had a key, oldest first; absent: none */
+  readonly answers?: readonly TaskAnswer[];
+};
 /** Index `evidence`, key `evidencePrefix(job_id)` and the task's id: a verifier's record. */
 export const EVIDENCE_INDEX = 'evidence';
 /** Matches the records of exactly one job, whatever characters its id contains. */

@@ -33,6 +33,7 @@ export const pushMachine = setup({
     isOver: progress.isOver,
     isHopeless: progress.isHopeless,
     isForeign: progress.isForeign,
+    isSame: progress.isSame,
   },
   delays: { pause: ({ context }) => context.pauseMs, retention: TASK_RETENTION_MS },
 }).createMachine({
@@ -66,6 +67,7 @@ export const pushMachine = setup({
         'task.changed': { actions: 'enqueue' },
         'push.configure': [
           { guard: 'isForeign', actions: { type: 'reply', params: progress.refused } },
+          { guard: 'isSame', actions: { type: 'reply', params: progress.answered } },
           {
             target: '.watching',
             actions: ['configure', { type: 'reply', params: progress.answered }],
@@ -159,6 +161,7 @@ export const pushMachine = setup({
       on: {
         'push.configure': [
           { guard: 'isForeign', actions: { type: 'reply', params: progress.refused } },
+          { guard: 'isSame', actions: { type: 'reply', params: progress.answered } },
           {
             target: 'active',
             actions: ['configure', { type: 'reply', params: progress.answered }],

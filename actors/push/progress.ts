@@ -69,6 +69,16 @@ export const isForeign = on(
   ({ context: { config }, event: { meta } }): boolean =>
     config !== null && meta.principal?.sub !== config.principal,
 );
+/**
+ * Whether the configuration is the one that it has: nothing changes then. Sealed secrets cannot be
+ * compared; after the end of the task nothing is posted with them any more.
+ */
+export const isSame = on('push.configure', ({ context, event }): boolean => {
+  const { config, isOver } = context;
+  const wanted = event.config;
+  const hasSecret = context.secret !== null || event.secret !== undefined;
+  return config?.url === wanted.url && config.scheme === wanted.scheme && (isOver || !hasSecret);
+});
 export const refused = ({ event }: Args): Reply => ({
   to: event.meta.reply,
   error: { code: 'CONFLICT', message: 'the id of the push configuration is used already' },

@@ -7,6 +7,7 @@
 import type { TaskMessage } from '../../protocols/agent2agent.ts';
 import type { Delivered } from '../../protocols/statechart.ts';
 import type { TaskInput, TaskSubmit, TaskView } from '../../protocols/task.ts';
+import { inputDigest, type TaskAnswer } from '../../protocols/task-input.ts';
 import { timeOf } from './view.ts';
 
 /** A larger message is left out; characters of JSON. */
@@ -41,6 +42,15 @@ export function answeredWith(
   });
   return newest([...messages, ...question, answer]);
 }
+
+/** A task has few inputs (INPUTS_MAX), so all are kept. */
+export const answersWith = (
+  answers: readonly TaskAnswer[] | undefined,
+  { input, message_id }: Delivered<TaskInput>,
+): readonly TaskAnswer[] | undefined =>
+  message_id === undefined
+    ? answers
+    : [...(answers ?? []), { message_id, digest: inputDigest(input) }];
 
 const bounded = (message: TaskMessage): TaskMessage =>
   JSON.stringify(message).length <= CHARACTERS_MAX

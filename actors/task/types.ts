@@ -14,6 +14,7 @@ import type {
   TaskTerms,
   TaskView,
 } from '../../protocols/task.ts';
+import type { TaskAnswer } from '../../protocols/task-input.ts';
 import type { TaskReserveWatcher, TaskUnwatch, TaskWatch } from '../../protocols/task-watch.ts';
 import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
@@ -83,6 +84,8 @@ export type TaskContext = {
   readonly cancellers: readonly ReplyRef[];
   /** of a task that an A2A client created */
   readonly messages?: readonly TaskMessage[];
+  /** the accepted inputs that had a key; absent: none */
+  readonly answers?: readonly TaskAnswer[];
   /** actors that receive its changes; absent: none */
   readonly watchers?: readonly Address[];
 };

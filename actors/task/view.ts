@@ -168,11 +168,11 @@ const suffixOf = (state: TaskState): EventSuffix => {
 // ---- what leaves
 
 export function row({ context }: OfTask): Project {
-  const { payloadHash, messages } = context;
+  const { payloadHash, messages, answers } = context;
   const value: TaskRowWithMessages = {
     view: viewOf(context),
     payloadHash,
-    ...(messages ? { messages } : {}),
+    ...defined({ messages, answers }),
   };
   return { index: TASKS_INDEX, key: context.taskId, value };
 }

@@ -143,7 +143,10 @@ export const onInput = on('task.input', ({ context, event }): Change => {
   const was = viewOf({ context });
   return {
     view: view.resumedView(was, meta.now),
-    ...defined({ messages: messages.answeredWith(context.messages, was, event) }),
+    ...defined({
+      messages: messages.answeredWith(context.messages, was, event),
+      answers: messages.answersWith(context.answers, event),
+    }),
     ...changed(context, {
       inputs: [...inputs, input],
       failures: 0,

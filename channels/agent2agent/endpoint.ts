@@ -58,7 +58,7 @@ export class Agent2AgentEndpoint {
     this.#cards = new Cards(options);
     this.#lists = new TaskLists(options.system.index);
     this.#push = new PushConfigs(options);
-    this.#histories = new Histories(options.system.index, options.maskSecrets);
+    this.#histories = new Histories(options.system.index);
   }
 
   async serveJsonRpc(incoming: RouteRequest, target: Target, caller: A2aCaller): Promise<void> {
@@ -137,7 +137,7 @@ export class Agent2AgentEndpoint {
   }
 
   #tasks(incoming: RouteRequest, { agentId, path }: Target, caller: A2aCaller): AgentTasks {
-    const { edge, agents, reader } = this.#o;
+    const { edge, agents, reader, maskSecrets } = this.#o;
     const agent = agents.find(caller.tenant, agentId, caller.roles);
     if (!agent) throw noSuchAgent(agentId);
     const last = header(incoming.request, 'last-event-id');
@@ -146,6 +146,7 @@ export class Agent2AgentEndpoint {
       lists: this.#lists,
       push: this.#push,
       histories: this.#histories,
+      maskSecrets,
       caller,
       countRead: () => reader.authenticate(caller.credentials),
       agent,

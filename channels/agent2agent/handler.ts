@@ -8,7 +8,6 @@
  * Invariants: a repeated messageId of one caller and context finds the same task; a caller reaches
  * only tasks that the Edge lets it read; outward, a task ends once.
  */
-import { createHash } from 'node:crypto';
 import type {
   AgentCard,
   CancelTaskRequest,
@@ -32,6 +31,7 @@ import {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors';
+import { masked } from '../../operations/masked.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { isFinal, type TaskView } from '../../protocols/task.ts';
 import { unsignedOf } from '../edge/checks.ts';
@@ -41,7 +41,7 @@ import type { ServedAgent } from './agents.ts';
 import { assertHistoryLength, type Histories } from './history.ts';
 import type { TaskLists } from './list-tasks.ts';
 import { assertConfig, type PushConfigs } from './push-configs.ts';
-import { callOf, checkedMessage, inputOf } from './message.ts';
+import { callOf, checkedMessage, inputOf, ownContextOf } from './message.ts';
 import {
   isOperators,
   snapshotOf,
@@ -70,6 +70,8 @@ export type AgentTasksOptions = {
   readonly lists: TaskLists;
   readonly push: PushConfigs;
   readonly histories: Histories;
+  /** replaces the secrets of the installation in a text, in all that a client reads of a task */
+  readonly maskSecrets: (text: string) => string;
   readonly caller: A2aCaller;
   /** counts a list against the quota of reads. @throws TroupeError RATE_LIMIT_EXCEEDED */
   readonly countRead: () => Promise<unknown>;
@@ -91,10 +93,11 @@ export class AgentTasks {
   async sendMessage(request: SendMessageRequest): Promise<Task> {
     const { historyLength, returnImmediately } = request.configuration ?? {};
     assertHistoryLength(historyLength);
-    if (returnImmediately === true) return this.#shown(await this.#accept(request), historyLength);
     const until = untilCaller(this.#o.caller.disconnected, WAIT_MS);
-    const settled = await this.#settled(await this.#accept(request, until), until);
-    return this.#shown(settled, historyLength);
+    const isWaiting = returnImmediately !== true;
+    const { view, isReadable } = await this.#accept(request, isWaiting ? until : undefined);
+    if (!isReadable) return this.#shown(view, 0);
+    return this.#shown(isWaiting ? await this.#settled(view, until) : view, historyLength);
   }
 
   async *sendMessageStream(
@@ -102,7 +105,9 @@ export class AgentTasks {
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const { historyLength } = request.configuration ?? {};
     assertHistoryLength(historyLength);
-    yield* this.#follow(await this.#accept(request), historyLength);
+    const { view, isReadable } = await this.#accept(request);
+    if (isReadable) yield* this.#follow(view, historyLength);
+    else yield this.#numbered(undefined, snapshotOf(view));
   }
 
   async getTask({ tenant, id, historyLength }: GetTaskRequest): Promise<Task> {
@@ -186,13 +191,15 @@ export class AgentTasks {
   }
 
   /**
-   * The task that the message creates, finds again, or gives input to.
+   * The task that the message creates, finds again, or gives input to. A repeat of a request whose
+   * key is shared may find a task that this caller may not read: it gets no history of it, and no
+   * notifications.
    * @param until waits for it; default: returns it at once
    */
   async #accept(
     { tenant, message: given, configuration }: SendMessageRequest,
     until?: Until,
-  ): Promise<TaskView> {
+  ): Promise<{ readonly view: TaskView; readonly isReadable: boolean }> {
     this.#assertTenant(tenant);
     const message = checkedMessage(given);
     const push = configuration?.taskPushNotificationConfig;
@@ -203,10 +210,24 @@ export class AgentTasks {
     const view = await (message.taskId === ''
       ? this.#begin(message, first)
       : this.#continue(message));
+    const isReadable = await this.#mayRead(view);
+    if (push && !isReadable) throw new TaskNotFoundError();
     // A repeat of the message replaces the same configuration.
     const id = push?.id === '' ? message.messageId.slice(0, 128) : push?.id;
     if (push) await this.#o.push.create(this.#o.caller, view, { ...push, id: id ?? '' });
-    return view;
+    return { view, isReadable };
+  }
+
+  /** @throws TroupeError RATE_LIMIT_EXCEEDED, UNAVAILABLE: it is not known */
+  async #mayRead({ principal, task_id }: TaskView): Promise<boolean> {
+    if (principal === this.#o.caller.sub) return true;
+    try {
+      await this.#o.edge.task(task_id, this.#o.caller.credentials);
+      return true;
+    } catch (error) {
+      if (['NOT_FOUND', 'FORBIDDEN'].includes(errorData(error).code)) return false;
+      throw error;
+    }
   }
 
   async #begin(message: Message, until: Until | undefined): Promise<TaskView> {
@@ -219,7 +240,7 @@ export class AgentTasks {
       credentials: caller.credentials,
       agentId: agent.id,
       key: message.messageId,
-      contextId: isOwnContext ? contextOf(caller, message) : message.contextId,
+      contextId: isOwnContext ? ownContextOf(caller.sub, message) : message.contextId,
       isOwnContext,
       trace: caller.trace,
       until,
@@ -241,6 +262,7 @@ export class AgentTasks {
     const view = await this.#task('', message.taskId);
     if (message.contextId !== '' && message.contextId !== view.context_id)
       throw new TroupeError('INVALID_ARGUMENT', 'message.contextId is not that of the task');
+    if (this.#o.histories.hasInput(view, message)) return view;
     const input = inputOf(message, view.waiting);
     try {
       return await submitCall(edge, {
@@ -259,10 +281,9 @@ export class AgentTasks {
         }),
       });
     } catch (error) {
-      const { code, details } = errorData(error);
-      if (code !== 'CONFLICT') throw error;
-      // A repeat: a text is read as what the task waited for when it first came.
-      if (details?.['idempotency_key'] === message.messageId) return this.#task('', message.taskId);
+      if (errorData(error).code !== 'CONFLICT') throw error;
+      // A repeat of this message may have come first.
+      if (this.#o.histories.hasInput(view, message)) return this.#task('', message.taskId);
       throw new UnsupportedOperationError(
         isFinal(view.state)
           ? 'the task has ended: send a message without taskId in the same context'
@@ -272,7 +293,8 @@ export class AgentTasks {
   }
 
   #shown(view: TaskView, historyLength?: number): Task {
-    return taskOf(view, this.#o.histories.of(view, historyLength));
+    const task = taskOf(view, this.#o.histories.of(view, historyLength));
+    return masked(task, this.#o.maskSecrets);
   }
 
   /**
@@ -358,7 +380,7 @@ export class AgentTasks {
 
   #numbered(id: number | undefined, response: StreamResponse): StreamResponse {
     this.eventId = id;
-    return response;
+    return masked(response, this.#o.maskSecrets);
   }
 }
 
@@ -368,12 +390,6 @@ const untilCaller = (signal: AbortSignal, limitMs?: number): Until => ({
   ignores: isOperators,
   ...(limitMs === undefined ? {} : { limitMs }),
 });
-
-/** A message without a context begins one, which a repeat of it finds again. */
-const contextOf = ({ sub }: A2aCaller, { messageId }: Message): string =>
-  `a2a-${createHash('sha256')
-    .update(JSON.stringify([sub, messageId]))
-    .digest('base64url')}`;
 
 const notCancelable = ({ state }: TaskView): TaskNotCancelableError =>
   new TaskNotCancelableError(

@@ -3,34 +3,41 @@
  * answered. A question that waits for its answer is the status message.
  */
 import { type Message, Role } from '@a2a-js/sdk';
-import { masked } from '../../operations/masked.ts';
 import { SEND_MESSAGE } from '../../protocols/agent-message.ts';
 import type { TaskMessage, TaskRowWithMessages } from '../../protocols/agent2agent.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { taskAddress, TASKS_INDEX, type TaskView } from '../../protocols/task.ts';
+import { isRepeatedInput } from '../../protocols/task-input.ts';
 import type { Index } from '../../runtime/index.ts';
+import { readingsOf } from './message.ts';
 import { contextOf, part, questionOf } from './task-view.ts';
 
 const LEFT_OUT = '[this message is not shown: it is longer than 65,536 characters]';
 
 export class Histories {
   readonly #index: Pick<Index, 'get'>;
-  readonly #maskSecrets: (text: string) => string;
 
-  /** @param maskSecrets replaces the secrets of the installation in a text */
-  constructor(index: Pick<Index, 'get'>, maskSecrets: (text: string) => string) {
+  constructor(index: Pick<Index, 'get'>) {
     this.#index = index;
-    this.#maskSecrets = maskSecrets;
   }
 
   /** The newest messages, the oldest of them first. @param length default: all that are stored */
   of(view: TaskView, length?: number): Message[] {
     if (length === 0 || view.agent_id === undefined) return [];
-    const { tenant_id: tenant, task_id: id } = view;
-    const of = taskAddress(tenant, id);
-    const row = this.#index.get<TaskRowWithMessages>(TASKS_INDEX, tenant, id, of);
-    const newest = (row?.messages ?? []).slice(length === undefined ? 0 : -length);
-    return newest.map((message) => shown(view, masked(message, this.#maskSecrets)));
+    const newest = (this.#row(view)?.messages ?? []).slice(length === undefined ? 0 : -length);
+    return newest.map((message) => shown(view, message));
+  }
+
+  /**
+   * Whether the task has accepted this message as an input, whatever it waits for now.
+   * @throws TroupeError CONFLICT when it has accepted another one with its messageId
+   */
+  hasInput(view: TaskView, message: Message): boolean {
+    return isRepeatedInput(this.#row(view)?.answers, message.messageId, readingsOf(message));
+  }
+
+  #row({ tenant_id: tenant, task_id: id }: TaskView): TaskRowWithMessages | undefined {
+    return this.#index.get(TASKS_INDEX, tenant, id, taskAddress(tenant, id));
   }
 }
 

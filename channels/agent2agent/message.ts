@@ -5,6 +5,7 @@
  * `metadata` with `action` (and `action_version`), with the payload as the data part. A text is for
  * a chat agent.
  */
+import { createHash } from 'node:crypto';
 import { type Message, type Part, Role } from '@a2a-js/sdk';
 import { ContentTypeNotSupportedError } from '@a2a-js/sdk/errors';
 import { type ActionSpec, serves } from '../../protocols/action.ts';
@@ -105,18 +106,27 @@ function assertReadable(parts: readonly Part[]): void {
  * The input of a waiting task: the data part, or the text, as JSON where the task waits for
  * something else than a text.
  */
-export function inputOf({ parts }: Message, waiting: Waiting | undefined): unknown {
+export function inputOf(message: Message, waiting: Waiting | undefined): unknown {
+  const [text, json] = readingsOf(message);
+  const { for: kind, schema } = waiting ?? {};
+  const isText = schema === undefined ? kind !== 'approval' : schema['type'] === 'string';
+  return isText ? text : json;
+}
+
+/** What the message may be an input as: for a task that waits for a text, and for another one. */
+export function readingsOf({ parts }: Message): readonly [unknown, unknown] {
   assertReadable(parts);
   const data = parts.find(({ content }) => content?.$case === 'data')?.content;
-  const isApproval = waiting?.for === 'approval' && waiting.schema === undefined;
-  if (data?.$case === 'data') {
-    const value = data.value as unknown;
-    return isApproval && isObject(value) ? value['approved'] : value;
-  }
+  if (data?.$case === 'data') return [data.value, data.value];
   const text = textOf(parts);
-  if (isApproval) return /^\s*(yes|true|approved?|ok)\s*$/i.test(text);
-  return waiting?.schema === undefined || waiting.schema['type'] === 'string' ? text : jsonOr(text);
+  return [text, jsonOr(text)];
 }
+
+/** A message without a context begins one, which a repeat of it finds again. */
+export const ownContextOf = (sub: string, { messageId }: Message): string =>
+  `a2a-${createHash('sha256')
+    .update(JSON.stringify([sub, messageId]))
+    .digest('base64url')}`;
 
 const jsonOr = (text: string): unknown => {
   try {

@@ -9,6 +9,7 @@
 import { createHash } from 'node:crypto';
 import { A2A_CONTENT_TYPE, StreamResponse } from '@a2a-js/sdk';
 import { SignJWT } from 'jose';
+import { maskedJson } from '../../operations/masked.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { PushDelivery, PushSender } from '../../protocols/push.ts';
 import type { Sealer } from '../edge/identity/sealer.ts';
@@ -36,13 +37,15 @@ export type PushSenderOptions = {
   readonly sealer: Pick<Sealer, 'open'>;
   /** base URL of this installation for other programs, without a final slash */
   readonly publicUrl: () => string;
+  /** replaces the secrets of the installation in a text */
+  readonly maskSecrets: (text: string) => string;
 };
 
 export const createPushSender =
   (options: PushSenderOptions): PushSender =>
   async (delivery, signal) => {
     const { tenant, id, config, secret, view } = delivery;
-    const body = JSON.stringify(StreamResponse.toJSON(snapshotOf(view)));
+    const body = maskedJson(StreamResponse.toJSON(snapshotOf(view)), options.maskSecrets);
     const signature = await signatureOf(options, delivery, body);
     const { token, credentials } = await openSecrets(options.sealer, secret, tenant, config);
     const url = new URL(config.url);

@@ -5,7 +5,8 @@ import { assertScope } from '../../operations/access.ts';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
-import { taskAddress, type TaskOwner, type TaskView } from '../../protocols/task.ts';
+import { taskAddress, type TaskOwner, type TaskView, type Waiting } from '../../protocols/task.ts';
+import { approvalOf, isRepeatedInput } from '../../protocols/task-input.ts';
 import type { SendOptions, System } from '../../runtime/index.ts';
 import { ask } from './append.ts';
 import { schemaFault } from './checks.ts';
@@ -75,8 +76,9 @@ export class TaskService {
 
   /**
    * @param view as `read` returned it for this principal
+   * A repeated input changes nothing, also when the task has asked its next question.
    * @throws TroupeError INVALID_ARGUMENT when the input does not match the request; CONFLICT when
-   *   the task waits for no input
+   *   the task waits for no input, or the key was used for another input
    */
   async input(
     view: TaskView,
@@ -84,15 +86,29 @@ export class TaskService {
     send: SendOptions,
     waitMs: number,
   ): Promise<TaskView> {
-    const { schema } = this.#now(view).waiting ?? {};
-    const errors = schema === undefined ? [] : ((await this.#o.fits?.(schema, input)) ?? []);
-    if (errors.length > 0)
-      throw schemaFault(
-        'the input does not match the schema of the waiting task',
-        errors.map((error) => ({ ...error, path: `/input${error.path}` })),
-      );
-    const event = { type: 'task.input', input, ...defined({ message_id: send.key }) };
+    const { view: now, answers } = this.#o.watch.row(view.tenant_id, view.task_id) ?? { view };
+    if (isRepeatedInput(answers, send.key, [input])) return now;
+    const checked = await this.#checked(now.waiting, input);
+    const event = { type: 'task.input', input: checked, ...defined({ message_id: send.key }) };
     return this.#ask(view, event, send, waitMs);
+  }
+
+  /** The input as the work gets it: an approval without a schema is a boolean. */
+  async #checked(waiting: Waiting | undefined, input: unknown): Promise<unknown> {
+    const schema = waiting?.schema;
+    if (schema === undefined) {
+      if (waiting?.for !== 'approval') return input;
+      const approval = approvalOf(input);
+      if (approval !== undefined) return approval;
+      const message = 'must be true, false, "yes", "no" or { "approved": true | false }';
+      throw schemaFault('the input is no answer to an approval', [{ path: '/input', message }]);
+    }
+    const errors = (await this.#o.fits?.(schema, input)) ?? [];
+    if (errors.length === 0) return input;
+    throw schemaFault(
+      'the input does not match the schema of the waiting task',
+      errors.map((error) => ({ ...error, path: `/input${error.path}` })),
+    );
   }
 
   async #ask(view: TaskView, event: Message, send: SendOptions, waitMs: number): Promise<TaskView> {

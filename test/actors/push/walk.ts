@@ -65,6 +65,12 @@ const bob = { sub: 'bob', roles: [] };
 
 const MOVES: readonly Move[] = [
   { name: 'configure', event: { type: 'push.configure', config, secret }, principal: ann },
+  { name: 'configure, no secret', event: { type: 'push.configure', config }, principal: ann },
+  {
+    name: 'configure, another url',
+    event: { type: 'push.configure', config: { ...config, url: 'https://s.example/' } },
+    principal: ann,
+  },
   {
     name: 'configure, by another',
     event: { type: 'push.configure', config: { ...config, principal: 'bob' } },

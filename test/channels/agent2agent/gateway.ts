@@ -82,6 +82,8 @@ const chatAction = defineAction({
     }),
 });
 
+const maskSecrets = (text: string): string => text.replaceAll('installation-secret', '***');
+
 /** Serves until the end of the test. @param changes of the defaults of this file */
 export async function serveAgent2Agent(
   changes: Partial<Agent2AgentRouteOptions> & { readonly keyFile?: string } = {},
@@ -99,6 +101,7 @@ export async function serveAgent2Agent(
     signer,
     sealer,
     publicUrl: () => url,
+    maskSecrets,
   });
   const tasks = await openRealTasks([chatAction], push);
   onTestFinished(() => tasks.stop());
@@ -127,7 +130,7 @@ export async function serveAgent2Agent(
     authMode: 'token',
     publicCards: true,
     legacy: false,
-    maskSecrets: (text) => text.replaceAll('installation-secret', '***'),
+    maskSecrets,
     log: { error: (facts, message) => void faults.push(`${message} ${JSON.stringify(facts)}`) },
     ...changes,
   });

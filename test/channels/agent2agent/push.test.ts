@@ -115,6 +115,31 @@ it('each change arrives in order, signed and with the authentication of the clie
   await vi.waitFor(() => expect(rows(gateway)).toMatchObject([{ state: 'finished' }]));
 });
 
+it.each(['', 'tok'])('a repeated message with the token %j posts nothing again', async (token) => {
+  const gateway = await serveAgent2Agent();
+  const client = await gateway.client();
+  const { got, url } = await openReceiver(() => 204);
+  const request = called('echo_text', { text: 'a' });
+  const send = (to: string) => {
+    const taskPushNotificationConfig = configOf({ url: to, token });
+    const configuration = { ...request.configuration!, taskPushNotificationConfig };
+    return client.sendMessage({ ...request, configuration });
+  };
+  const hasEnded = () =>
+    vi.waitFor(() => expect(rows(gateway)).toMatchObject([{ state: 'finished' }]));
+  await send(url);
+  await hasEnded();
+  const before = statesOf(got);
+  for (let n = 0; n < 3; n++) {
+    await send(url);
+    await hasEnded();
+  }
+  expect(statesOf(got)).toEqual(before);
+  // Another receiver gets the end of the task.
+  await send(`${url}/other`);
+  await vi.waitFor(() => expect(got).toHaveLength(before.length + 1));
+});
+
 it('a receiver that answers 500 gets the same notification again, before the next one', async () => {
   const gateway = await serveAgent2Agent();
   const client = await gateway.client();

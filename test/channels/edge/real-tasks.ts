@@ -49,6 +49,12 @@ export class Gate {
   }
 }
 
+const QUESTIONS = [
+  inputRequired({ for: 'input', prompt: 'a text?', schema: { type: 'string' } }),
+  inputRequired({ for: 'input', prompt: 'a number?', schema: { type: 'number' } }),
+  inputRequired({ for: 'approval', prompt: 'all right?' }),
+];
+
 const actionsOf = (gate: Gate) => [
   defineAction({
     action: 'test.echo_text',
@@ -94,6 +100,38 @@ const actionsOf = (gate: Gate) => [
               schema: { type: 'string', minLength: 1 },
             })
           : { word: inputs[0] },
+      ),
+  }),
+  defineAction({
+    action: 'test.ask_thrice',
+    version: '1.0.0',
+    description: 'Asks for a text, a number and an approval, and answers them',
+    agent: 'tester',
+    schemas: { '1.0': Type.Object({ schema_version: version }, closed) },
+    perform: (_, { inputs }) =>
+      Promise.resolve(QUESTIONS[inputs.length] ?? { inputs: [...inputs] }),
+  }),
+  defineAction({
+    action: 'test.tell_secret',
+    version: '1.0.0',
+    description: 'Asks with a secret, and fails with it',
+    agent: 'tester',
+    schemas: { '1.0': Type.Object({ schema_version: version }, closed) },
+    perform: (_, { inputs }) =>
+      inputs.length === 0
+        ? Promise.resolve(inputRequired({ for: 'input', prompt: 'the installation-secret?' }))
+        : Promise.reject(new TroupeError('INVALID_ARGUMENT', 'not the installation-secret')),
+  }),
+  defineAction({
+    action: 'test.share_key',
+    version: '1.0.0',
+    description: 'Asks for a word; its keys belong to the tenant',
+    agent: 'tester',
+    keyScope: 'tenant',
+    schemas: { '1.0': Type.Object({ schema_version: version }, closed) },
+    perform: (_, { inputs }) =>
+      Promise.resolve(
+        inputs.length < 2 ? inputRequired({ for: 'input', prompt: 'which word?' }) : 'shared',
       ),
   }),
   defineAction({

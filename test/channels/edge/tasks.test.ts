@@ -210,6 +210,50 @@ describe('control', () => {
     taskOf(await send(word));
   });
 
+  it('recognizes a repeated input after the next question, and checks an approval', async () => {
+    const asked = envelope({ action: 'test.ask_thrice', payload: { schema_version: '1.0' } });
+    const { task_id } = taskOf(await send(asked, { waitMs: 0 }));
+    const as = { authorization: 'Bearer alice' };
+    const waitsFor = (prompt: string) =>
+      eventually(async () => {
+        expect((await edge.task(task_id, as)).waiting).toMatchObject({ prompt });
+      });
+    const first = control('task.provide_input', { task_id, input: '7' });
+    const second = control('task.provide_input', { task_id, input: 7 });
+    await waitsFor('a text?');
+    taskOf(await send(first));
+    await waitsFor('a number?');
+    // The number is no answer to the first question, whose key it has.
+    const other = { ...second, idempotency_key: first.idempotency_key };
+    expect(errorOf(await send(other))).toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('another input'),
+    });
+    expect(taskOf(await send(first)).waiting).toMatchObject({ prompt: 'a number?' });
+    taskOf(await send(second));
+    await waitsFor('all right?');
+    for (const one of [first, second])
+      expect(taskOf(await send(one)).waiting).toMatchObject({ prompt: 'all right?' });
+    for (const input of ['false', 'maybe', '', null, 1, {}, { approved: 'no' }, { data: 'no' }]) {
+      const wrong = await send(control('task.provide_input', { task_id, input }));
+      expect(errorOf(wrong)).toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        details: { errors: [{ path: '/input' }] },
+      });
+      await expect(edge.input(task_id, as, input)).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+      });
+    }
+    const last = control('task.provide_input', { task_id, input: { approved: false } });
+    taskOf(await send(last));
+    await eventually(async () => {
+      const view = await edge.task(task_id, as);
+      expect(view).toMatchObject({ state: 'SUCCEEDED', result: { inputs: ['7', 7, false] } });
+    });
+    for (const one of [first, second, last])
+      expect(taskOf(await send(one)).state).toBe('SUCCEEDED');
+  });
+
   it('reaches no task of another tenant', async () => {
     const { id, gate } = await held();
     const asked = control('test.hold_work.cancel', { task_id: id });
