@@ -1,6 +1,7 @@
 /**
  * SkillFolder: the shared skills of a tenant as other programs get them: every file with its
- * digest. Known secrets are masked; digests and sizes are those of the masked contents.
+ * digest. Known secrets are masked, also in files that are no text; digests and sizes are those of
+ * the masked contents. Files and folders with a secret in their names are not served.
  *
  * Only skills are served that conform to the Agent Skills specification, and that every client
  * accepts: with names of lower-case letters, digits and single dashes, at most 512 files and 16
@@ -118,7 +119,7 @@ export class SkillFolder {
 
   async #filesOf(folder: string): Promise<readonly SkillFile[] | undefined> {
     const root = join(this.#folder, folder);
-    const paths = await pathsIn(root);
+    const paths = (await pathsIn(root))?.filter((path) => !this.#isSecret(path));
     if (!paths?.includes(SKILL)) return undefined;
     const known = this.#hashed.get(folder);
     const peeked = await peekFolder(root, paths, known?.signature, this.#now);
@@ -139,9 +140,19 @@ export class SkillFolder {
 
   #masked(bytes: Uint8Array): Uint8Array {
     const text = utf8Text(bytes);
-    if (text === undefined) return bytes;
+    if (text === undefined) return this.#maskedBytes(bytes);
     const masked = this.#secrets.text(text);
     return masked === text ? bytes : Buffer.from(masked);
+  }
+
+  /** Finds the UTF-8 bytes of secrets. */
+  #maskedBytes(bytes: Uint8Array): Uint8Array {
+    const stream = this.#secrets.byteStream();
+    return Buffer.concat([stream.add(Buffer.from(bytes)), stream.end()]);
+  }
+
+  #isSecret(name: string): boolean {
+    return this.#secrets.text(name) !== name;
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {

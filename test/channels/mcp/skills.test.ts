@@ -257,6 +257,33 @@ test('known secrets are masked, and digests are of what is read', async () => {
   expect(listed).toMatchObject({ digest: digestOf(bytes), size: bytes.length });
 });
 
+test.each([
+  ['Latin-1', Buffer.from(`\xe9 ${SECRET} \xe9`, 'latin1')],
+  ['a zero byte', Buffer.from(`\0${SECRET}\0`)],
+  ['base64', Buffer.from(`\0${Buffer.from(SECRET).toString('base64')}`)],
+])('known secrets are masked in files that are no text: %s', async (_, contents) => {
+  write('weather/data.bin', contents);
+  const client = await connect(await serve());
+  const bytes = await bytesOf(client, 'skill://weather/data.bin');
+  expect(bytes.toString('latin1')).toContain('***');
+  expect(createSecretMask([SECRET]).text(bytes.toString('latin1'))).toBe(bytes.toString('latin1'));
+  const listed = (await entriesOf(client))[0]!.resources.find(({ uri }) => uri.endsWith('.bin'));
+  expect(listed).toMatchObject({ digest: digestOf(bytes), size: bytes.length });
+});
+
+test('files, folders and skills with a known secret in their names are not served', async () => {
+  write(`weather/${SECRET}.txt`, 'x');
+  write(`weather/for ${SECRET}/notes.txt`, 'x');
+  write(`${SECRET}/SKILL.md`, skillText(SECRET));
+  const client = await connect(await serve());
+  expect(JSON.stringify(await entriesOf(client))).not.toContain(SECRET);
+  expect((await client.listResources()).resources).toHaveLength(4);
+  const folders = await ask(client, 'resources/directory/read', { uri: 'skill://weather' });
+  expect(JSON.stringify(folders)).not.toContain(SECRET);
+  const uri = `skill://weather/${SECRET}.txt`;
+  await expect(client.readResource({ uri })).rejects.toMatchObject({ code: -32_602 });
+});
+
 test('pages are stable while skills come and go', async () => {
   const name = (n: number) => `skill-${String(n).padStart(2, '0')}`;
   for (let n = 0; n < 45; n++) write(`${name(n)}/SKILL.md`, skillText(name(n)));
