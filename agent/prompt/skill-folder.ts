@@ -31,7 +31,7 @@ export type SkillFile = {
 export type SkillWithFiles = {
   readonly name: string;
   readonly description: string;
-  /** as its author wrote it */
+  /** as its author wrote it, with secrets masked */
   readonly frontmatter: Readonly<Record<string, unknown>>;
   /** all of them, by path; SKILL.md is one */
   readonly files: readonly SkillFile[];
@@ -105,8 +105,9 @@ export class SkillFolder {
 
   #skillIn(folder: string, bytes: Uint8Array): Found | undefined {
     try {
-      const text = utf8Text(this.#masked(bytes)) ?? '';
-      const frontmatter = frontMatterOf(text);
+      // Masking the text could make other YAML of it: `***` is an alias.
+      const read = frontMatterOf(utf8Text(bytes) ?? '');
+      const frontmatter = this.#shown(read) as Readonly<Record<string, unknown>>;
       const { name, description } = frontmatter;
       if (typeof name !== 'string' || !NAME.test(name)) return undefined;
       if (typeof description !== 'string' || description.trim() === '') return undefined;
@@ -141,8 +142,23 @@ export class SkillFolder {
   #masked(bytes: Uint8Array): Uint8Array {
     const text = utf8Text(bytes);
     if (text === undefined) return this.#maskedBytes(bytes);
-    const masked = this.#secrets.text(text);
+    const masked = this.#text(text);
     return masked === text ? bytes : Buffer.from(masked);
+  }
+
+  /** A value of the front matter, with its keys. */
+  #shown(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((one) => this.#shown(one));
+    if (typeof value === 'object' && value !== null) {
+      const entries = Object.entries(value);
+      return Object.fromEntries(entries.map(([key, one]) => [this.#text(key), this.#shown(one)]));
+    }
+    const text = String(value);
+    return this.#isSecret(text) ? this.#text(text) : value;
+  }
+
+  #text(text: string): string {
+    return this.#secrets.text(text);
   }
 
   /** Finds the UTF-8 bytes of secrets. */
@@ -152,7 +168,7 @@ export class SkillFolder {
   }
 
   #isSecret(name: string): boolean {
-    return this.#secrets.text(name) !== name;
+    return this.#text(name) !== name;
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {

@@ -11,6 +11,7 @@ import type { SkillOptions } from '../../../channels/mcp/skills.ts';
 import { type McpGateway, serveMcp } from './gateway.ts';
 
 const SECRET = 'a-secret-of-the-installation';
+const PIN = '9876543210';
 const INDEX = 'skill://index.json';
 const SKILLS = 'io.modelcontextprotocol/skills';
 
@@ -41,7 +42,7 @@ const skillText = (name: string, more = 'license: MIT\nmetadata: { version: 2 }\
   `---\nname: ${name}\ndescription: Tells the ${name}.\n${more}---\n\n# How\n`;
 
 const serve = (skillsFor: SkillOptions['skillsFor'] = 'operators'): Promise<McpGateway> => {
-  const source = new SkillFolder(folder, Date.now, createSecretMask([SECRET]));
+  const source = new SkillFolder(folder, Date.now, createSecretMask([SECRET, PIN]));
   const none = new SkillFolder(join(folder, 'nowhere'), Date.now);
   const skillsOf = (tenant: string) => (tenant === 'acme' ? source : none);
   return serveMcp('read', { skills: { skillsFor, skillsOf } });
@@ -282,6 +283,31 @@ test('files, folders and skills with a known secret in their names are not serve
   expect(JSON.stringify(folders)).not.toContain(SECRET);
   const uri = `skill://weather/${SECRET}.txt`;
   await expect(client.readResource({ uri })).rejects.toMatchObject({ code: -32_602 });
+});
+
+test('known secrets are masked in the front matter, whatever YAML they are in', async () => {
+  const more = [
+    `token: ${SECRET}`,
+    `${SECRET}: key`,
+    `list: [${SECRET}]`,
+    `about: {${SECRET}: x, in: "a ${SECRET}"}`,
+    `pin: ${PIN}`,
+    '',
+  ].join('\n');
+  write('weather/SKILL.md', skillText('weather', more));
+  const client = await connect(await serve());
+  expect((await entriesOf(client))[0]!.frontmatter).toEqual({
+    name: 'weather',
+    description: 'Tells the weather.',
+    token: '***',
+    '***': 'key',
+    list: ['***'],
+    about: { '***': 'x', in: 'a ***' },
+    pin: '***',
+  });
+  const text = (await bytesOf(client, 'skill://weather/SKILL.md')).toString();
+  expect(text).toContain('token: ***');
+  expect(text).not.toContain(SECRET);
 });
 
 test('pages are stable while skills come and go', async () => {
