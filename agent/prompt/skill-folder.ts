@@ -16,7 +16,7 @@ import { createHash } from 'node:crypto';
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { utf8Text } from '../../protocols/utf8-text.ts';
-import { LruMap, type Peeked, peekFolder } from '../../runtime/index.ts';
+import { isAbsent, LruMap, type Peeked, peekFolder } from '../../runtime/index.ts';
 import { NO_SECRETS, type SecretMask } from '../tools/secret-mask.ts';
 import { frontMatterOf } from './skill.ts';
 
@@ -125,6 +125,7 @@ export class SkillFolder {
     const known = this.#hashed.get(folder);
     const peeked = await peekFolder(root, paths, known?.signature, this.#now);
     if (known && peeked === known.signature) return known.files;
+    if (!peeked.files.some(({ path }) => path === SKILL)) return undefined;
     const files = peeked.files.map(({ path, bytes }) => bytes && this.#hash(path, bytes));
     // A file that became too large meanwhile, or cannot be read: the list would not be complete.
     if (files.includes(undefined)) return undefined;
@@ -178,18 +179,24 @@ export class SkillFolder {
   }
 }
 
-/** The files of a skill, sorted; undefined: they are too many or too large, or were removed. */
+/**
+ * The files of a skill, sorted, without what vanishes meanwhile; undefined: they are too many or
+ * too large, or cannot be read.
+ */
 async function pathsIn(root: string): Promise<string[] | undefined> {
   const found: string[] = [];
   let bytes = 0;
   const walk = async (folder: string, depth: number): Promise<boolean> => {
-    for (const entry of await readdir(join(root, folder), { withFileTypes: true })) {
+    const entries = await unlessAbsent(readdir(join(root, folder), { withFileTypes: true }));
+    for (const entry of entries ?? []) {
       if (entry.name.startsWith('.')) continue;
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
       if (entry.isDirectory() && (depth === DEPTH_MAX || !(await walk(path, depth + 1))))
         return false;
       if (!entry.isFile()) continue;
-      bytes += (await lstat(join(root, path))).size;
+      const stat = await unlessAbsent(lstat(join(root, path)));
+      if (!stat) continue;
+      bytes += stat.size;
       if (found.push(path) > FILES_MAX || bytes > BYTES_MAX) return false;
     }
     return true;
@@ -197,8 +204,14 @@ async function pathsIn(root: string): Promise<string[] | undefined> {
   try {
     return (await walk('', 1)) ? found.sort() : undefined;
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? ''))
-      return undefined;
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') return undefined;
     throw error;
   }
 }
+
+/** undefined: another process has removed it. */
+const unlessAbsent = <T>(reading: Promise<T>): Promise<T | undefined> =>
+  reading.catch((error: unknown) => {
+    if (isAbsent(error)) return undefined;
+    throw error;
+  });

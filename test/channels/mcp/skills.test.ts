@@ -1,6 +1,7 @@
 /** Skills over MCP, with the official client: files with digests, and what is never served. */
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -308,6 +309,24 @@ test('known secrets are masked in the front matter, whatever YAML they are in', 
   const text = (await bytesOf(client, 'skill://weather/SKILL.md')).toString();
   expect(text).toContain('token: ***');
   expect(text).not.toContain(SECRET);
+});
+
+test('a skill stays while another process removes and writes files in it', async () => {
+  const source = new SkillFolder(folder, Date.now);
+  const places = Array.from({ length: 8 }, (_, n) => join(folder, `weather/tmp-${n}`));
+  let ends = false;
+  const churn = places.map(async (place) => {
+    while (!ends) {
+      await mkdir(place, { recursive: true });
+      await writeFile(join(place, 'data'), 'x');
+      await rm(place, { recursive: true });
+    }
+  });
+  const found = [];
+  for (let n = 0; n < 200; n++) found.push((await source.skill('weather'))?.name);
+  ends = true;
+  await Promise.all(churn);
+  expect(new Set(found)).toEqual(new Set(['weather']));
 });
 
 test('pages are stable while skills come and go', async () => {
