@@ -188,13 +188,15 @@ async function pathsIn(root: string): Promise<string[] | undefined> {
   let bytes = 0;
   const walk = async (folder: string, depth: number): Promise<boolean> => {
     const entries = await unlessAbsent(readdir(join(root, folder), { withFileTypes: true }));
-    for (const entry of entries ?? []) {
+    if (!entries) return !isNotUtf8(folder);
+    for (const entry of entries) {
       if (entry.name.startsWith('.')) continue;
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
       if (entry.isDirectory() && (depth === DEPTH_MAX || !(await walk(path, depth + 1))))
         return false;
       if (!entry.isFile()) continue;
       const stat = await unlessAbsent(lstat(join(root, path)));
+      if (!stat && isNotUtf8(path)) return false;
       if (!stat) continue;
       bytes += stat.size;
       if (found.push(path) > FILES_MAX || bytes > BYTES_MAX) return false;
@@ -208,6 +210,9 @@ async function pathsIn(root: string): Promise<string[] | undefined> {
     throw error;
   }
 }
+
+/** Of a path that does not exist: with bytes that are not UTF-8, it exists under another name. */
+const isNotUtf8 = (path: string): boolean => path.includes('\uFFFD');
 
 /** undefined: another process has removed it. */
 const unlessAbsent = <T>(reading: Promise<T>): Promise<T | undefined> =>

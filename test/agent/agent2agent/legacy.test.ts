@@ -57,7 +57,7 @@ test('an agent of 0.3 is called when its entry allows it', async () => {
 test('an agent of 0.3 is refused otherwise', async () => {
   const { agent } = await oldAgent();
   const agents = cell().process(remoteAgent(agent.url, agent));
-  await expect(agents.card('weather', request.signal)).rejects.toThrow(/Set legacy/);
+  await expect(agents.card('weather', request.signal)).rejects.toThrow(/Set legacy.* --legacy/);
 });
 
 describe('an answer of an agent of 0.3', () => {

@@ -236,6 +236,11 @@ test('a skill is left out if it does not conform, or is too large', async () => 
   for (let n = 0; n < 512; n++) write(`many/files/${n}`, '');
   write('heavy/SKILL.md', skillText('heavy'));
   for (let n = 0; n < 17; n++) write(`heavy/${n}`, Buffer.alloc(1_000_000));
+  write('alias/SKILL.md', skillText('alias', 'a: &a 1\nb: *a\n'));
+  write('not-utf8/SKILL.md', skillText('not-utf8'));
+  writeFileSync(Buffer.from(join(folder, 'not-utf8/f\xff'), 'latin1'), '');
+  write('not-utf8-folder/SKILL.md', skillText('not-utf8-folder'));
+  mkdirSync(Buffer.from(join(folder, 'not-utf8-folder/f\xff'), 'latin1'));
   write('just-fits/SKILL.md', skillText('just-fits'));
   for (let n = 0; n < 511; n++) write(`just-fits/${n}`, '');
   const client = await connect(await serve());
