@@ -46,7 +46,7 @@ export async function parseCard(text: string, name: string, isLegacy = false): P
   if (card.supportedInterfaces.length === 0)
     throw invalid(
       name,
-      'has no supportedInterfaces: it is not one of A2A 1.0. Set legacy for an agent of 0.3',
+      'has no supportedInterfaces: it is not one of A2A 1.0. Set legacy for an agent of 0.3 (troupe a2a add --legacy)',
     );
   return card;
 }

@@ -179,8 +179,19 @@ function notReady(error: unknown): never {
   throw new TroupeError('UNAVAILABLE', message, { cause: error });
 }
 
+/** Errors of A2A that refuse a message before anything is done with it. */
+const REFUSALS: readonly string[] = [
+  'TASK_NOT_FOUND',
+  'PUSH_NOTIFICATION_NOT_SUPPORTED',
+  'UNSUPPORTED_OPERATION',
+  'CONTENT_TYPE_NOT_SUPPORTED',
+  'EXTENSION_SUPPORT_REQUIRED',
+  'VERSION_NOT_SUPPORTED',
+  'INVALID_PARAMS',
+];
+
 /**
- * The result for an error that the agent answered with: it has refused the message.
+ * The result for an error by which the agent has refused the message.
  * @throws TroupeError when the message was not accepted, or may be repeated; Error when that is
  *   not known
  */
@@ -190,12 +201,38 @@ function failed(
   { agents }: RemoteAgentCallerOptions,
 ): RemoteStep {
   if (error instanceof TroupeError) throw error;
-  const { name, message } = error as Error;
-  const text = plainName(agents.httpOf(call.server).masked(message), ERROR_CHARACTERS_MAX);
-  if (name !== 'LostAnswer' && isOneOf(error))
-    return { kind: 'done', result: failure(call, `The agent refused the message: ${text}`) };
+  const clean = (text: string) =>
+    plainName(agents.httpOf(call.server).masked(text), ERROR_CHARACTERS_MAX);
+  if (isRefusal(error)) {
+    const text = `The agent refused the message: ${clean((error as Error).message)}`;
+    return { kind: 'done', result: failure(call, text) };
+  }
+  const text = clean(problemOf(error));
   if (call.class === 'once') throw new Error(text, { cause: error });
   throw new TroupeError('UNAVAILABLE', text, { cause: error });
+}
+
+/** Also an HTTP status of 4xx; an error of JSON-RPC has no status. */
+function isRefusal(error: unknown): boolean {
+  const { statusCode } = error as { readonly statusCode?: unknown };
+  const isRefused = isOneOf(error, REFUSALS) && !isUntranslated(error);
+  return isRefused || (typeof statusCode === 'number' && statusCode < 500);
+}
+
+/**
+ * Whether the SDK could not translate an answer of 0.3: it then has an error without the transport
+ * that other errors name. (Such errors of 0.3 over HTTP+JSON have none either, and count as this.)
+ */
+const isUntranslated = (error: unknown): boolean =>
+  isOneOf(error, ['INVALID_PARAMS', 'INVALID_AGENT_RESPONSE']) && !('transport' in Object(error));
+
+function problemOf(error: unknown): string {
+  const { message } = error as Error;
+  if (isUntranslated(error)) return `the answer of the agent is malformed: ${message}`;
+  // The SDK reads answers without checking them.
+  const isUnreadable = [TypeError, RangeError, SyntaxError].some((type) => error instanceof type);
+  if (isUnreadable) return 'the answer of the agent is malformed';
+  return isOneOf(error) ? `the agent reported an error: ${message}` : message;
 }
 
 const failure = ({ server }: RemoteCall, text: string) => ({

@@ -1,6 +1,7 @@
 /**
  * SkillFolder: the shared skills of a tenant as other programs get them: every file with its
- * digest. Known secrets are masked; digests and sizes are those of the masked contents.
+ * digest. Known secrets are masked, also in files that are no text; digests and sizes are those of
+ * the masked contents. Files and folders with a secret in their names are not served.
  *
  * Only skills are served that conform to the Agent Skills specification, and that every client
  * accepts: with names of lower-case letters, digits and single dashes, at most 512 files and 16
@@ -15,7 +16,7 @@ import { createHash } from 'node:crypto';
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { utf8Text } from '../../protocols/utf8-text.ts';
-import { LruMap, type Peeked, peekFolder } from '../../runtime/index.ts';
+import { isAbsent, LruMap, type Peeked, peekFolder } from '../../runtime/index.ts';
 import { NO_SECRETS, type SecretMask } from '../tools/secret-mask.ts';
 import { frontMatterOf } from './skill.ts';
 
@@ -30,7 +31,7 @@ export type SkillFile = {
 export type SkillWithFiles = {
   readonly name: string;
   readonly description: string;
-  /** as its author wrote it */
+  /** as its author wrote it, with secrets masked */
   readonly frontmatter: Readonly<Record<string, unknown>>;
   /** all of them, by path; SKILL.md is one */
   readonly files: readonly SkillFile[];
@@ -104,8 +105,9 @@ export class SkillFolder {
 
   #skillIn(folder: string, bytes: Uint8Array): Found | undefined {
     try {
-      const text = utf8Text(this.#masked(bytes)) ?? '';
-      const frontmatter = frontMatterOf(text);
+      // Masking the text could make other YAML of it: `***` is an alias.
+      const read = frontMatterOf(utf8Text(bytes) ?? '');
+      const frontmatter = this.#shown(read) as Readonly<Record<string, unknown>>;
       const { name, description } = frontmatter;
       if (typeof name !== 'string' || !NAME.test(name)) return undefined;
       if (typeof description !== 'string' || description.trim() === '') return undefined;
@@ -118,11 +120,12 @@ export class SkillFolder {
 
   async #filesOf(folder: string): Promise<readonly SkillFile[] | undefined> {
     const root = join(this.#folder, folder);
-    const paths = await pathsIn(root);
+    const paths = (await pathsIn(root))?.filter((path) => !this.#isSecret(path));
     if (!paths?.includes(SKILL)) return undefined;
     const known = this.#hashed.get(folder);
     const peeked = await peekFolder(root, paths, known?.signature, this.#now);
     if (known && peeked === known.signature) return known.files;
+    if (!peeked.files.some(({ path }) => path === SKILL)) return undefined;
     const files = peeked.files.map(({ path, bytes }) => bytes && this.#hash(path, bytes));
     // A file that became too large meanwhile, or cannot be read: the list would not be complete.
     if (files.includes(undefined)) return undefined;
@@ -139,9 +142,34 @@ export class SkillFolder {
 
   #masked(bytes: Uint8Array): Uint8Array {
     const text = utf8Text(bytes);
-    if (text === undefined) return bytes;
-    const masked = this.#secrets.text(text);
+    if (text === undefined) return this.#maskedBytes(bytes);
+    const masked = this.#text(text);
     return masked === text ? bytes : Buffer.from(masked);
+  }
+
+  /** A value of the front matter, with its keys. */
+  #shown(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((one) => this.#shown(one));
+    if (typeof value === 'object' && value !== null) {
+      const entries = Object.entries(value);
+      return Object.fromEntries(entries.map(([key, one]) => [this.#text(key), this.#shown(one)]));
+    }
+    const text = String(value);
+    return this.#isSecret(text) ? this.#text(text) : value;
+  }
+
+  #text(text: string): string {
+    return this.#secrets.text(text);
+  }
+
+  /** Finds the UTF-8 bytes of secrets. */
+  #maskedBytes(bytes: Uint8Array): Uint8Array {
+    const stream = this.#secrets.byteStream();
+    return Buffer.concat([stream.add(Buffer.from(bytes)), stream.end()]);
+  }
+
+  #isSecret(name: string): boolean {
+    return this.#text(name) !== name;
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -151,18 +179,26 @@ export class SkillFolder {
   }
 }
 
-/** The files of a skill, sorted; undefined: they are too many or too large, or were removed. */
+/**
+ * The files of a skill, sorted, without what vanishes meanwhile; undefined: they are too many or
+ * too large, or cannot be read.
+ */
 async function pathsIn(root: string): Promise<string[] | undefined> {
   const found: string[] = [];
   let bytes = 0;
   const walk = async (folder: string, depth: number): Promise<boolean> => {
-    for (const entry of await readdir(join(root, folder), { withFileTypes: true })) {
+    const entries = await unlessAbsent(readdir(join(root, folder), { withFileTypes: true }));
+    if (!entries) return !isNotUtf8(folder);
+    for (const entry of entries) {
       if (entry.name.startsWith('.')) continue;
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
       if (entry.isDirectory() && (depth === DEPTH_MAX || !(await walk(path, depth + 1))))
         return false;
       if (!entry.isFile()) continue;
-      bytes += (await lstat(join(root, path))).size;
+      const stat = await unlessAbsent(lstat(join(root, path)));
+      if (!stat && isNotUtf8(path)) return false;
+      if (!stat) continue;
+      bytes += stat.size;
       if (found.push(path) > FILES_MAX || bytes > BYTES_MAX) return false;
     }
     return true;
@@ -170,8 +206,17 @@ async function pathsIn(root: string): Promise<string[] | undefined> {
   try {
     return (await walk('', 1)) ? found.sort() : undefined;
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? ''))
-      return undefined;
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') return undefined;
     throw error;
   }
 }
+
+/** Of a path that does not exist: with bytes that are not UTF-8, it exists under another name. */
+const isNotUtf8 = (path: string): boolean => path.includes('\uFFFD');
+
+/** undefined: another process has removed it. */
+const unlessAbsent = <T>(reading: Promise<T>): Promise<T | undefined> =>
+  reading.catch((error: unknown) => {
+    if (isAbsent(error)) return undefined;
+    throw error;
+  });

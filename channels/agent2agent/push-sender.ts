@@ -64,8 +64,9 @@ export const createPushSender =
     });
     if (status >= 200 && status < 300) return;
     const message = `${url.origin} answered the notification with status ${status}`;
+    const why = status === 410 ? 'the receiver is gone' : 'redirects are not followed';
     if ((status >= 300 && status < 400) || status === 410)
-      throw new TroupeError('INVALID_ARGUMENT', `${message}: redirects are not followed`);
+      throw new TroupeError('INVALID_ARGUMENT', `${message}: ${why}`);
     const pause = retryAfterSec === undefined ? {} : { retryAfterMs: retryAfterSec * 1_000 };
     throw new TroupeError('UNAVAILABLE', message, pause);
   };

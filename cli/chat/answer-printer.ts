@@ -4,7 +4,8 @@
  * Invariants:
  *  1. No character of an answer is printed twice, unless the final answer differs from the streamed
  *     text.
- *  2. After `finish` every message and the whole final answer have been printed once.
+ *  2. After `finish` every message and the whole final answer have been printed once, the answer
+ *     without white space around it.
  */
 
 export const replacedNote = '[the answer was restarted; this is the final one]';
@@ -24,7 +25,9 @@ export class AnswerPrinter {
    * model call may have been restarted and may still reach the same text. If not, `finish` prints
    * it.
    */
-  show(text: string): void {
+  show(streamed: string): void {
+    // The final answer is trimmed; white space that words follow is printed with them.
+    const text = streamed.trim();
     if (!text.startsWith(this.#shown)) return;
     this.#write(text.slice(this.#shown.length));
     this.#shown = text;
@@ -50,7 +53,8 @@ export class AnswerPrinter {
    * Prints the messages that are not printed yet, then the rest of the final answer with a line
    * end.
    */
-  finish(text: string, messages: readonly string[] = []): void {
+  finish(answer: string, messages: readonly string[] = []): void {
+    const text = answer.trim();
     for (const message of messages) {
       const at = this.#messages.indexOf(message);
       if (at < 0) this.#paragraph(message);

@@ -58,9 +58,13 @@ export async function peekFolder(
   const settled = signs.every(({ changedMs }) => changedMs < now - UNSETTLED_MS);
   const signature = signs.map(({ path, sign }) => `${path}\0${sign}`).join('\n');
   if (settled && before?.signature === signature) return before;
-  const top = await realpath(root);
+  const top = await realpath(root).catch(unlessAbsent);
+  if (top === undefined) return NOTHING;
   const files = await Promise.all(signs.map(({ path }) => readInside(top, path)));
-  return { signature: settled ? signature : signature + UNSETTLED, files };
+  return {
+    signature: settled ? signature : signature + UNSETTLED,
+    files: files.filter((file) => file !== undefined),
+  };
 }
 
 /** The paths that a path with `*` matches. */
@@ -98,7 +102,12 @@ async function signOf(root: string, path: string): Promise<Sign | undefined> {
 export const isAbsent = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
 
-async function readInside(top: string, path: string): Promise<PeekedFile> {
+function unlessAbsent(error: unknown): undefined {
+  if (!isAbsent(error)) throw error;
+}
+
+/** undefined: it was removed meanwhile. */
+async function readInside(top: string, path: string): Promise<PeekedFile | undefined> {
   const inside = (place: string) => place.startsWith(top + sep);
   let file: FileHandle | undefined;
   try {
@@ -114,8 +123,8 @@ async function readInside(top: string, path: string): Promise<PeekedFile> {
     if (found.size > PEEK_BYTES_MAX) return { path, size: found.size, left: 'too large' };
     const bytes = await readAtMost(file, PEEK_BYTES_MAX);
     return { path, size: bytes.length, bytes };
-  } catch {
-    return { path, size: 0, left: 'unreadable' };
+  } catch (error) {
+    return isAbsent(error) ? undefined : { path, size: 0, left: 'unreadable' };
   } finally {
     await file?.close();
   }

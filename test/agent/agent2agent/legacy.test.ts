@@ -1,5 +1,5 @@
 /** Calls of an agent of A2A 0.3: the gateway of troupe that serves that version. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { follow, start } from '../../../agent/agent2agent/remote-caller.ts';
 import type { RemoteCall } from '../../../protocols/remote-call.ts';
 import { Secret } from '../../../runtime/config/index.ts';
@@ -57,5 +57,49 @@ test('an agent of 0.3 is called when its entry allows it', async () => {
 test('an agent of 0.3 is refused otherwise', async () => {
   const { agent } = await oldAgent();
   const agents = cell().process(remoteAgent(agent.url, agent));
-  await expect(agents.card('weather', request.signal)).rejects.toThrow(/Set legacy/);
+  await expect(agents.card('weather', request.signal)).rejects.toThrow(/Set legacy.* --legacy/);
+});
+
+describe('an answer of an agent of 0.3', () => {
+  /** Sends a message to an agent that answers with these members. */
+  async function answered(members: object) {
+    const { url } = await startA2aAgent({
+      intercept: ({ headers, method }, response, body) => {
+        const base = `http://${headers.host}`;
+        const answer = () => {
+          const { id } = JSON.parse(body) as { id: unknown };
+          return { jsonrpc: '2.0', id, ...members };
+        };
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.end(JSON.stringify(method === 'GET' ? OLD_CARD(base) : answer()));
+        return true;
+      },
+    });
+    const agents = cell().process(remoteAgent(url, { legacy: true }));
+    return start(call, { ...request, idempotencyKey: 'key' }, { agents, bucket });
+  }
+  const message = { kind: 'message', messageId: 'm', role: 'agent' };
+
+  test.each([
+    { result: null },
+    { result: 5 },
+    { result: { ...message, kind: undefined, parts: [] } },
+    { result: { ...message, parts: null } },
+    { result: { ...message, parts: 'x' } },
+    { result: { ...message, parts: [null] } },
+    { result: { kind: 'task', id: 't', contextId: 'c' } },
+    { error: null },
+  ])('that is malformed leaves the outcome unknown: %j', async (members) => {
+    const unknown = answered(members);
+    await expect(unknown).rejects.not.toHaveProperty('code');
+    await expect(unknown).rejects.toThrow(/^the answer of the agent is malformed/);
+    await expect(unknown).rejects.not.toThrow(/Cannot read|is not a function/);
+  });
+
+  test('that is an internal error leaves it unknown, one about the parameters does not', async () => {
+    const unknown = answered({ error: { code: -32_603, message: 'oops' } });
+    await expect(unknown).rejects.toThrow('the agent reported an error: oops');
+    const refused = await answered({ error: { code: -32_602, message: 'no' } });
+    expect(refused).toMatchObject({ kind: 'done', result: { isError: true } });
+  });
 });

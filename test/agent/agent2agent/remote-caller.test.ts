@@ -203,9 +203,51 @@ describe('a call of an A2A agent', () => {
           return true;
         },
       });
-      await expect(send({ message: 'x' })).rejects.not.toHaveProperty('code');
+      const unknown = send({ message: 'x' });
+      await expect(unknown).rejects.not.toHaveProperty('code');
+      await expect(unknown).rejects.not.toThrow(/Cannot read|Cannot use|Unexpected token/);
     },
   );
+
+  it.each([
+    [-32_602, true],
+    [-32_601, true],
+    [-32_005, true],
+    [-32_006, false],
+    [-32_603, false],
+    [-32_099, false],
+  ])('is refused by the error %d of JSON-RPC, or unknown: %j', async (code, isRefused) => {
+    const { send } = await agentOf({
+      intercept: (request, response, body) => {
+        if (request.method !== 'POST') return false;
+        const { id } = JSON.parse(body) as { id: unknown };
+        response.end(JSON.stringify({ jsonrpc: '2.0', id, error: { code, message: 'no' } }));
+        return true;
+      },
+    });
+    const sent = send({ message: 'x' });
+    if (!isRefused) return expect(sent).rejects.not.toHaveProperty('code');
+    const text = expect.stringContaining('The agent refused the message: no');
+    return expect(sent).resolves.toMatchObject({ kind: 'done', result: { isError: true, text } });
+  });
+
+  it.each([
+    [400, true],
+    [500, false],
+  ])('is refused by the status %d of HTTP+JSON, or unknown: %j', async (status, isRefused) => {
+    const { send } = await agentOf({
+      binding: 'HTTP+JSON',
+      intercept: (request, response) => {
+        if (request.method !== 'POST') return false;
+        response.writeHead(status, { 'content-type': 'application/json' });
+        response.end(JSON.stringify({ error: { code: status, message: 'no' } }));
+        return true;
+      },
+    });
+    const sent = send({ message: 'x' });
+    if (!isRefused) return expect(sent).rejects.not.toHaveProperty('code');
+    return expect(sent).resolves.toMatchObject({ kind: 'done', result: { isError: true } });
+  });
 
   it('ends by its signal when the agent never answers', async () => {
     const { send } = await agentOf({ intercept: ({ method }) => method === 'POST' });
@@ -234,9 +276,8 @@ describe('a call of an A2A agent', () => {
       },
       more,
     );
-    const refused = await sendAgain({ message: 'x' });
-    expect(refused).toMatchObject({ kind: 'done', result: { isError: true } });
-    expect(JSON.stringify(refused)).toContain('bad token Bearer ***');
+    const unknown = sendAgain({ message: 'x' });
+    await expect(unknown).rejects.toThrow('the agent reported an error: bad token Bearer ***');
   });
 
   it('shows data that is nested deeply as such', async () => {

@@ -180,6 +180,7 @@ it('a redrive enables a disabled configuration only; another principal replaces 
     gateway.system.ask(actor, event, { principal: { sub, roles: [] }, timeoutMs: 10_000 });
   await client.createTaskPushNotificationConfig(config);
   await vi.waitFor(() => expect(rows(gateway)).toMatchObject([{ state: 'disabled' }]));
+  expect(JSON.stringify(rows(gateway))).toContain('with status 410: the receiver is gone');
   const stolen = { task_id: taskId, config_id: 'mine', url: 'https://x.example', principal: 'bob' };
   expect(await ask({ type: 'push.configure', config: stolen }, 'bob')).toMatchObject({
     kind: 'refused',
@@ -217,6 +218,7 @@ it('no redirect is followed, and no private address is reached: it is disabled',
   expect([got.length, inside.got.length]).toEqual([1, 0]);
   expect(await gateway.system.deadLetters.list({ domain: 'push' })).toHaveLength(4);
   expect(JSON.stringify(rows(gateway))).toContain('not on the public internet');
+  expect(JSON.stringify(rows(gateway))).toContain('with status 307: redirects are not followed');
 });
 
 it.each([

@@ -1,6 +1,7 @@
 /** Skills over MCP, with the official client: files with digests, and what is never served. */
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -11,6 +12,7 @@ import type { SkillOptions } from '../../../channels/mcp/skills.ts';
 import { type McpGateway, serveMcp } from './gateway.ts';
 
 const SECRET = 'a-secret-of-the-installation';
+const PIN = '9876543210';
 const INDEX = 'skill://index.json';
 const SKILLS = 'io.modelcontextprotocol/skills';
 
@@ -41,7 +43,7 @@ const skillText = (name: string, more = 'license: MIT\nmetadata: { version: 2 }\
   `---\nname: ${name}\ndescription: Tells the ${name}.\n${more}---\n\n# How\n`;
 
 const serve = (skillsFor: SkillOptions['skillsFor'] = 'operators'): Promise<McpGateway> => {
-  const source = new SkillFolder(folder, Date.now, createSecretMask([SECRET]));
+  const source = new SkillFolder(folder, Date.now, createSecretMask([SECRET, PIN]));
   const none = new SkillFolder(join(folder, 'nowhere'), Date.now);
   const skillsOf = (tenant: string) => (tenant === 'acme' ? source : none);
   return serveMcp('read', { skills: { skillsFor, skillsOf } });
@@ -234,6 +236,11 @@ test('a skill is left out if it does not conform, or is too large', async () => 
   for (let n = 0; n < 512; n++) write(`many/files/${n}`, '');
   write('heavy/SKILL.md', skillText('heavy'));
   for (let n = 0; n < 17; n++) write(`heavy/${n}`, Buffer.alloc(1_000_000));
+  write('alias/SKILL.md', skillText('alias', 'a: &a 1\nb: *a\n'));
+  write('not-utf8/SKILL.md', skillText('not-utf8'));
+  writeFileSync(Buffer.from(join(folder, 'not-utf8/f\xff'), 'latin1'), '');
+  write('not-utf8-folder/SKILL.md', skillText('not-utf8-folder'));
+  mkdirSync(Buffer.from(join(folder, 'not-utf8-folder/f\xff'), 'latin1'));
   write('just-fits/SKILL.md', skillText('just-fits'));
   for (let n = 0; n < 511; n++) write(`just-fits/${n}`, '');
   const client = await connect(await serve());
@@ -255,6 +262,76 @@ test('known secrets are masked, and digests are of what is read', async () => {
     uri.endsWith('notes.txt'),
   );
   expect(listed).toMatchObject({ digest: digestOf(bytes), size: bytes.length });
+});
+
+test.each([
+  ['Latin-1', Buffer.from(`\xe9 ${SECRET} \xe9`, 'latin1')],
+  ['a zero byte', Buffer.from(`\0${SECRET}\0`)],
+  ['base64', Buffer.from(`\0${Buffer.from(SECRET).toString('base64')}`)],
+])('known secrets are masked in files that are no text: %s', async (_, contents) => {
+  write('weather/data.bin', contents);
+  const client = await connect(await serve());
+  const bytes = await bytesOf(client, 'skill://weather/data.bin');
+  expect(bytes.toString('latin1')).toContain('***');
+  expect(createSecretMask([SECRET]).text(bytes.toString('latin1'))).toBe(bytes.toString('latin1'));
+  const listed = (await entriesOf(client))[0]!.resources.find(({ uri }) => uri.endsWith('.bin'));
+  expect(listed).toMatchObject({ digest: digestOf(bytes), size: bytes.length });
+});
+
+test('files, folders and skills with a known secret in their names are not served', async () => {
+  write(`weather/${SECRET}.txt`, 'x');
+  write(`weather/for ${SECRET}/notes.txt`, 'x');
+  write(`${SECRET}/SKILL.md`, skillText(SECRET));
+  const client = await connect(await serve());
+  expect(JSON.stringify(await entriesOf(client))).not.toContain(SECRET);
+  expect((await client.listResources()).resources).toHaveLength(4);
+  const folders = await ask(client, 'resources/directory/read', { uri: 'skill://weather' });
+  expect(JSON.stringify(folders)).not.toContain(SECRET);
+  const uri = `skill://weather/${SECRET}.txt`;
+  await expect(client.readResource({ uri })).rejects.toMatchObject({ code: -32_602 });
+});
+
+test('known secrets are masked in the front matter, whatever YAML they are in', async () => {
+  const more = [
+    `token: ${SECRET}`,
+    `${SECRET}: key`,
+    `list: [${SECRET}]`,
+    `about: {${SECRET}: x, in: "a ${SECRET}"}`,
+    `pin: ${PIN}`,
+    '',
+  ].join('\n');
+  write('weather/SKILL.md', skillText('weather', more));
+  const client = await connect(await serve());
+  expect((await entriesOf(client))[0]!.frontmatter).toEqual({
+    name: 'weather',
+    description: 'Tells the weather.',
+    token: '***',
+    '***': 'key',
+    list: ['***'],
+    about: { '***': 'x', in: 'a ***' },
+    pin: '***',
+  });
+  const text = (await bytesOf(client, 'skill://weather/SKILL.md')).toString();
+  expect(text).toContain('token: ***');
+  expect(text).not.toContain(SECRET);
+});
+
+test('a skill stays while another process removes and writes files in it', async () => {
+  const source = new SkillFolder(folder, Date.now);
+  const places = Array.from({ length: 8 }, (_, n) => join(folder, `weather/tmp-${n}`));
+  let ends = false;
+  const churn = places.map(async (place) => {
+    while (!ends) {
+      await mkdir(place, { recursive: true });
+      await writeFile(join(place, 'data'), 'x');
+      await rm(place, { recursive: true });
+    }
+  });
+  const found = [];
+  for (let n = 0; n < 200; n++) found.push((await source.skill('weather'))?.name);
+  ends = true;
+  await Promise.all(churn);
+  expect(new Set(found)).toEqual(new Set(['weather']));
 });
 
 test('pages are stable while skills come and go', async () => {

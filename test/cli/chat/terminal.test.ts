@@ -35,10 +35,18 @@ describe('a streamed answer', () => {
           lengths.map((length) => answer.slice(0, length)),
           answer,
         );
-        expect(output).toBe(answer === '' || answer.endsWith('\n') ? answer : `${answer}\n`);
+        expect(output).toBe(answer.trim() === '' ? '' : `${answer.trim()}\n`);
       }),
     );
   });
+
+  it.each(['one\n', 'one \n\n', ' \none', '\n', 'one\u000b\f\u00a0\ufeff', 'one\r\n\ttwo  '])(
+    'is printed once if only white space around it differs from the final text: %j',
+    (streamed) => {
+      const output = printed([streamed.slice(0, 2), streamed], streamed.trim());
+      expect(output).toBe(streamed.trim() === '' ? '' : `${streamed.trim()}\n`);
+    },
+  );
 
   it('continues where it was if it was restarted with the same text', () => {
     expect(printed(['one two', 'one', '…hree', 'one two three'], 'one two three')).toBe(
