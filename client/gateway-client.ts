@@ -381,13 +381,7 @@ export class GatewayClient {
   }
 }
 
-function platformSocket(url: string): ClientSocket {
-  if (typeof WebSocket === 'function') return new WebSocket(url);
-  throw new TroupeError(
-    'INVALID_ARGUMENT',
-    'this platform has no WebSocket (Node has one from 22 on): pass openSocket, as (url) => new WebSocket(url) with the package ws',
-  );
-}
+const platformSocket = (url: string): ClientSocket => new WebSocket(url);
 
 /** Returns a function that removes it again. */
 const added = <T>(set: Set<T>, member: T): (() => void) => {
