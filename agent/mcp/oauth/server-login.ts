@@ -207,7 +207,7 @@ export class ServerLogin implements AuthProvider {
   }
 
   async #refresh(login: StoredLogin | undefined): Promise<string> {
-    const { name, store, config, clock } = this.#o;
+    const { name, store, config, clock, onSecrets } = this.#o;
     if (!login?.tokens) throw loginNeeded(name);
     const { tokens: former, ...ended } = login;
     const { refresh_token: refreshToken, scope } = former;
@@ -225,6 +225,7 @@ export class ServerLogin implements AuthProvider {
         ...(resource !== undefined && { resource }),
         fetchFn: this.#fetch,
       });
+      onSecrets?.([tokens.access_token, tokens.refresh_token]);
       const fresh = { ...(scope !== undefined && { scope }), ...tokens, issuer };
       await store.write({ ...login, tokens: timed(fresh, clock.wallMs()) });
       return tokens.access_token;

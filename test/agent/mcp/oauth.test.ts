@@ -183,6 +183,16 @@ it('a token that a server returns is masked', async () => {
   expect(textOf(step)).not.toContain(tokens!.access_token);
 });
 
+it('a refreshed token is masked in the result of the call that refreshed it', async () => {
+  const { server, folder } = await loggedIn();
+  const { call } = serversOf(server, folder);
+  await call(simple);
+  server.valid.clear();
+  server.echoes = true;
+  const text = textOf(await call(simple));
+  expect(text).toBe('the header is Bearer ***');
+});
+
 it.each([
   ['another issuer', { answer: { iss: 'https://evil.example' } }, /issuer/i],
   ['no issuer', { answer: { iss: '' } }, /iss/i],
