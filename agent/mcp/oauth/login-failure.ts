@@ -26,6 +26,16 @@ export const scopeNeeded = (name: string, scope: string): TroupeError =>
       `troupe mcp login ${name}`,
   );
 
+/** The login has the scope, or the server names none. */
+export const scopeRefused = (name: string, scope: string | undefined): TroupeError =>
+  failure(
+    'FORBIDDEN',
+    `the MCP server ${name} refused the call: it says that the login lacks ` +
+      (scope === undefined
+        ? 'a scope, and not which one'
+        : `the scope ${plainName(scope, MESSAGE_CHARACTERS_MAX)}, which it has`),
+  );
+
 export const loginRefused = (name: string, why: string): TroupeError =>
   failure(
     'UNAUTHORIZED',

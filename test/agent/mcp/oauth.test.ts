@@ -150,6 +150,53 @@ it('a call that needs another scope was not made, and the next login asks for it
   expect(pages[0]!.searchParams.get('scope')).toBe('read write');
 });
 
+/** Refuses calls with 403 and these scopes, one after the other; the last one remains. */
+const refusingScopes = (scopes: string[], after: () => boolean): AuthorizationServerOptions => ({
+  intercept(path, response) {
+    if (path !== '/mcp' || !after()) return false;
+    const scope = scopes.length > 1 ? scopes.shift() : scopes[0];
+    const challenge = `Bearer error="insufficient_scope", scope="${scope}"`;
+    response.writeHead(403, { 'www-authenticate': challenge }).end();
+    return true;
+  },
+});
+
+it.each(['read', ''])('403 for the scope "%s" that no login adds is FORBIDDEN', async (scope) => {
+  let isRefused = false;
+  const { server, folder } = await loggedIn(refusingScopes([scope], () => isRefused));
+  const { call } = serversOf(server, folder);
+  await call(simple);
+  isRefused = true;
+  for (const kind of ['once', 'repeatable'] as const)
+    await expect(call(simple, { class: kind })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      message: expect.stringContaining('refused the call'),
+    });
+  expect((await mcpLogins(folder)('default', 'test').read())?.wantedScope).toBeUndefined();
+});
+
+it('403 for a missing scope is FORBIDDEN for a token of the configuration', async () => {
+  let isRefused = false;
+  const server = await startAuthorizationServer(refusingScopes(['write'], () => isRefused));
+  server.valid.add('a-token');
+  const { call } = serversOf(server, home(), { headers: { Authorization: 'Bearer a-token' } });
+  await call(simple);
+  isRefused = true;
+  await expect(call(simple)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+});
+
+it('the next login asks for all scopes that were missing', async () => {
+  let isRefused = false;
+  const { server, folder } = await loggedIn(refusingScopes(['write', 'admin'], () => isRefused));
+  const { call } = serversOf(server, folder);
+  await call(simple);
+  isRefused = true;
+  await expect(call(simple)).rejects.toThrow(/scope write/);
+  await expect(call(simple)).rejects.toThrow(/scope admin/);
+  const { wantedScope } = (await mcpLogins(folder)('default', 'test').read())!;
+  expect(wantedScope).toBe('read write admin');
+});
+
 it('a client of the configuration gets tokens without a person, and its secret stays there', async () => {
   const client = { id: 'troupe-client', secret: 'a-secret-of-the-client' };
   const server = await startAuthorizationServer({ client });
@@ -184,13 +231,10 @@ it('a token that a server returns is masked', async () => {
 });
 
 it('a refreshed token is masked in the result of the call that refreshed it', async () => {
-  const { server, folder } = await loggedIn();
+  const { server, folder } = await loggedIn({ expiresIn: 5 });
   const { call } = serversOf(server, folder);
-  await call(simple);
-  server.valid.clear();
   server.echoes = true;
-  const text = textOf(await call(simple));
-  expect(text).toBe('the header is Bearer ***');
+  expect(textOf(await call(simple))).toBe('the header is Bearer ***');
 });
 
 it.each([
