@@ -3,14 +3,27 @@
  *
  * Invariant: no message contains an answer of a token endpoint, which may contain tokens.
  */
+import { defined } from '../../../protocols/defined.ts';
 import { type ErrorCode, TroupeError } from '../../../protocols/errors.ts';
 import { plainName } from '../../../protocols/plain-text.ts';
 
 const MESSAGE_CHARACTERS_MAX = 300;
 const REASON = 'LOGIN';
 
-const failure = (code: ErrorCode, message: string, cause?: unknown): TroupeError =>
-  new TroupeError(code, message, { details: { reason: REASON }, cause });
+/** Codes with which an authorization server says that it cannot answer now. */
+const NOT_NOW: Readonly<Record<string, ErrorCode>> = {
+  server_error: 'UNAVAILABLE',
+  temporarily_unavailable: 'UNAVAILABLE',
+  slow_down: 'RATE_LIMIT_EXCEEDED',
+  too_many_requests: 'RATE_LIMIT_EXCEEDED',
+};
+
+const failure = (code: ErrorCode, message: string, cause?: TroupeError): TroupeError =>
+  new TroupeError(code, message, {
+    details: { reason: REASON },
+    cause,
+    ...defined({ retryAfterMs: cause?.retryAfterMs }),
+  });
 
 export const isLoginFailure = (error: unknown): error is TroupeError =>
   error instanceof TroupeError && error.details?.['reason'] === REASON;
@@ -48,7 +61,12 @@ export async function loginFailure(name: string, error: unknown): Promise<Troupe
   const { OAuthError } = await import('@modelcontextprotocol/client');
   const about = `the login to the MCP server ${name}`;
   if (error instanceof TroupeError) return failure(error.code, `${about}: ${error.message}`, error);
-  if (error instanceof OAuthError) return loginRefused(name, refusalOf(error));
+  if (error instanceof OAuthError) {
+    const notNow = NOT_NOW[error.code];
+    return notNow
+      ? failure(notNow, `${about}: ${plainName(refusalOf(error), MESSAGE_CHARACTERS_MAX)}`)
+      : loginRefused(name, refusalOf(error));
+  }
   if (error instanceof SyntaxError || (error as Error)?.name === 'ZodError')
     return failure('UNAVAILABLE', `${about}: the authorization server gave an invalid answer`);
   const message = plainName(

@@ -102,6 +102,28 @@ it('a refused refresh ends the login with a clear error, and is not repeated', a
   expect(server.tokenRequests.filter((body) => body.has('refresh_token'))).toHaveLength(1);
 });
 
+it.each([
+  [503, 'not JSON', '7', { code: 'UNAVAILABLE', retryAfterMs: 7_000 }],
+  [500, '{"error":"invalid_grant"}', undefined, { code: 'UNAVAILABLE' }],
+  [400, '{"error":"temporarily_unavailable"}', undefined, { code: 'UNAVAILABLE' }],
+  [429, '{"error":"slow_down"}', '3', { code: 'RATE_LIMIT_EXCEEDED', retryAfterMs: 3_000 }],
+] as const)('a refresh that gets %i %s keeps the login', async (status, body, after, error) => {
+  let isBusy = false;
+  const { server, folder } = await loggedIn({
+    intercept(path, response) {
+      if (!isBusy || path !== '/token') return false;
+      response.writeHead(status, after === undefined ? {} : { 'retry-after': after }).end(body);
+      return true;
+    },
+  });
+  server.valid.clear();
+  isBusy = true;
+  const { call } = serversOf(server, folder);
+  await expect(call(simple)).rejects.toMatchObject(error);
+  isBusy = false;
+  expect(textOf(await call(simple))).toMatch(/simple text/);
+});
+
 it('tokens are not sent to another URL, nor used with another client', async () => {
   const { server, folder } = await loggedIn();
   const other = await startAuthorizationServer();
