@@ -24,7 +24,8 @@ export const loginText = (login: ListedLogin): string => {
 /** ` until …`, or how it continues. */
 export const untilText = ({ expiresAt, isRefreshed }: Omit<LoginState, 'issuer'>): string => {
   if (isRefreshed) return ', renewed by itself';
-  return expiresAt === undefined ? '' : ` until ${new Date(expiresAt).toISOString()}`;
+  const time = new Date(expiresAt ?? NaN);
+  return Number.isNaN(time.getTime()) ? '' : ` until ${time.toISOString()}`;
 };
 
 /** Whether a configured server asks for a login; false when it does not answer. */

@@ -15,11 +15,11 @@ import type { McpServerConfig } from '../../../runtime/config/index.ts';
 import type { Clock } from '../../../runtime/index.ts';
 import type { GuardedFetch } from '../../net/guarded-fetch.ts';
 import {
+  arrived,
   authorization,
   type Authorizer,
   type Challenge,
   configuredClient,
-  timed,
 } from './authorization.ts';
 import { loginFailure, loginNeeded, scopeNeeded, scopeRefused } from './login-failure.ts';
 import type { LoginStore, StoredLogin } from './login-store.ts';
@@ -233,7 +233,7 @@ export class ServerLogin implements AuthProvider {
       });
       onSecrets?.([tokens.access_token, tokens.refresh_token]);
       const fresh = { ...(scope !== undefined && { scope }), ...tokens, issuer };
-      await store.write({ ...login, tokens: timed(fresh, clock.wallMs()) });
+      await store.write({ ...login, tokens: arrived(name, fresh, clock.wallMs()) });
       return tokens.access_token;
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;

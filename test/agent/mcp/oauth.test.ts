@@ -331,3 +331,42 @@ it('a damaged file counts as no login, and drafts of killed processes are remove
   expect(readdirSync(join(file, '..')).filter((name) => name.startsWith('~'))).toEqual([]);
   expect(textOf(await serversOf(server, folder).call(simple))).toMatch(/simple text/);
 });
+
+it.each([
+  'null',
+  '[]',
+  '{"url":"u","client":null}',
+  '{"url":"u","issuer":"i","client":{"client_id":"c"},"tokens":null}',
+])('a file with %s counts as no login', async (text) => {
+  const { server, folder } = await loggedIn();
+  writeFileSync(fileIn(folder), text);
+  const login = loginIn(folder, server.url);
+  expect(await login.state()).toBeUndefined();
+  expect(await login.logOut()).toEqual({ wasLoggedIn: false, revoked: false });
+});
+
+it.each([1e14, 1e306])('a token that expires after %d seconds has no time', async (expiresIn) => {
+  const { server, folder } = await loggedIn({ expiresIn });
+  const { expiresAt } = (await loginIn(folder, server.url).state())!;
+  expect(expiresAt).toBeUndefined();
+});
+
+it.each(['access_token', 'refresh_token'])('%s with a line break is refused', async (key) => {
+  let isHostile = true;
+  const intercept: AuthorizationServerOptions['intercept'] = (path, response) => {
+    if (!isHostile || path !== '/token') return false;
+    const tokens = { access_token: 'a', refresh_token: 'b', token_type: 'Bearer' };
+    response.end(JSON.stringify({ ...tokens, [key]: 'hidden\r\nX-Evil: 1' }));
+    return true;
+  };
+  const server = await startAuthorizationServer({ intercept });
+  const folder = home();
+  const refused = { code: 'UNAUTHORIZED', message: expect.not.stringMatching(/hidden|Evil/) };
+  await expect(loginIn(folder, server.url).logIn({})).rejects.toMatchObject(refused);
+  expect(existsSync(fileIn(folder))).toBe(false);
+  isHostile = false;
+  await loginIn(folder, server.url).logIn({});
+  isHostile = true;
+  server.valid.clear();
+  await expect(serversOf(server, folder).call(simple)).rejects.toMatchObject(refused);
+});
