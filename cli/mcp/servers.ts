@@ -1,5 +1,5 @@
 /** `troupe mcp add`, `list`, `tools` and `remove`: MCP servers whose tools agents have. */
-import { createSecretMask } from '../../agent/tools/secret-mask.ts';
+import { growingMask } from '../../agent/tools/growing-mask.ts';
 import { knownSecrets } from '../../installation/known-secrets.ts';
 import { mcpServersOf } from '../../installation/mcp-servers.ts';
 import { ConfigFile } from '../../installation/setup/config-file.ts';
@@ -113,7 +113,7 @@ export async function tools(name: string, options: CommonOptions): Promise<numbe
 
 /** The servers after an attempt to read their lists; those that are not enabled are not reached. */
 export async function lookAt(config: Config, names: readonly string[]): Promise<readonly Looked[]> {
-  const secrets = createSecretMask(knownSecrets(config, process.env));
+  const secrets = growingMask(knownSecrets(config, process.env));
   const servers = mcpServersOf(config, { tenant: DEFAULT_TENANT, secrets });
   try {
     return await Promise.all(

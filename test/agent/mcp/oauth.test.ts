@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ServerLogin, type ServerLoginOptions } from '../../../agent/mcp/oauth/server-login.ts';
+import { growingMask } from '../../../agent/tools/growing-mask.ts';
 import { mcpLogins } from '../../../installation/mcp-logins.ts';
 import { loadConfig, type McpServerConfig } from '../../../runtime/config/index.ts';
 import { systemClock } from '../../../runtime/index.ts';
@@ -257,6 +258,20 @@ it('a refreshed token is masked in the result of the call that refreshed it', as
   const { call } = serversOf(server, folder);
   server.echoes = true;
   expect(textOf(await call(simple))).toBe('the header is Bearer ***');
+});
+
+it('tokens are known to the mask of the process, also before the server is used', async () => {
+  const { folder, server } = await loggedIn();
+  const file = readFileSync(fileIn(folder));
+  const { tokens } = (await mcpLogins(folder)('default', 'test').read())!;
+  const secrets = growingMask([]);
+  const entry = { url: server.url, allowPrivate: true };
+  openServers({ test: entry }, { logins: mcpLogins(folder), secrets });
+  await eventually(() => expect(secrets.text(tokens!.access_token)).toBe('***'));
+  const stream = secrets.byteStream();
+  const printed = Buffer.concat([stream.add(file), stream.end()]).toString();
+  expect(printed).toContain('"access_token":"***"');
+  expect(printed).toContain('"refresh_token":"***"');
 });
 
 it.each([
