@@ -171,6 +171,7 @@ export class McpServers implements ToolSource {
       this.#logins.get(key) ??
       new ServerLogin({
         name,
+        tenant,
         config,
         clock,
         store: logins(tenant, name),

@@ -3,6 +3,7 @@
  *
  * Invariant: no message contains an answer of a token endpoint, which may contain tokens.
  */
+import { DEFAULT_TENANT } from '../../../protocols/address.ts';
 import { defined } from '../../../protocols/defined.ts';
 import { type ErrorCode, TroupeError } from '../../../protocols/errors.ts';
 import { plainName } from '../../../protocols/plain-text.ts';
@@ -28,15 +29,22 @@ const failure = (code: ErrorCode, message: string, cause?: TroupeError): TroupeE
 export const isLoginFailure = (error: unknown): error is TroupeError =>
   error instanceof TroupeError && error.details?.['reason'] === REASON;
 
-/** `why`: what is missing */
-export const loginNeeded = (name: string, why = 'needs a login'): TroupeError =>
-  failure('UNAUTHORIZED', `the MCP server ${name} ${why}: troupe mcp login ${name}`);
+/** Whose login; without `tenant` that of the tenant `default`. */
+export type LoginOf = { readonly name: string; readonly tenant?: string };
 
-export const scopeNeeded = (name: string, scope: string): TroupeError =>
+/** The command that makes a login. */
+const loginCommand = ({ name, tenant = DEFAULT_TENANT }: LoginOf): string =>
+  `troupe mcp login ${name}${tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`}`;
+
+/** `why`: what is missing */
+export const loginNeeded = (of: LoginOf, why = 'needs a login'): TroupeError =>
+  failure('UNAUTHORIZED', `the MCP server ${of.name} ${why}: ${loginCommand(of)}`);
+
+export const scopeNeeded = (of: LoginOf, scope: string): TroupeError =>
   failure(
     'FORBIDDEN',
-    `the MCP server ${name} needs a login with the scope ${plainName(scope, MESSAGE_CHARACTERS_MAX)}: ` +
-      `troupe mcp login ${name}`,
+    `the MCP server ${of.name} needs a login with the scope ` +
+      `${plainName(scope, MESSAGE_CHARACTERS_MAX)}: ${loginCommand(of)}`,
   );
 
 /** The login has the scope, or the server names none. */

@@ -31,6 +31,8 @@ const EXPIRY_MS = 30_000;
 
 export type ServerLoginOptions = {
   readonly name: string;
+  /** default: `default` */
+  readonly tenant?: string;
   readonly config: McpServerConfig;
   readonly store: LoginStore;
   readonly clock: Clock;
@@ -153,12 +155,15 @@ export class ServerLogin implements AuthProvider {
   async logOut(): Promise<{ readonly wasLoggedIn: boolean; readonly revoked: boolean }> {
     const { store, config } = this.#o;
     return store.exclusive(async () => {
+      const stored = await store.read();
       const login = await this.#read();
-      const wasLoggedIn = (await store.read()) !== undefined;
       await store.write(undefined);
-      const client = login && (configuredClient(config.oauth, login.issuer) ?? login.client);
-      const revoked = client ? await revoke({ ...login, client }, this.#fetch) : false;
-      return { wasLoggedIn, revoked };
+      // A login of a former URL or client ends without the secret of the configured one.
+      const client = login && configuredClient(config.oauth, login.issuer);
+      const revoked = stored
+        ? await revoke({ ...stored, ...(client && { client }) }, this.#fetch)
+        : false;
+      return { wasLoggedIn: stored !== undefined, revoked };
     });
   }
 
@@ -214,12 +219,12 @@ export class ServerLogin implements AuthProvider {
 
   async #refresh(login: StoredLogin | undefined): Promise<string> {
     const { name, store, config, clock, onSecrets } = this.#o;
-    if (!login?.tokens) throw loginNeeded(name);
+    if (!login?.tokens) throw loginNeeded(this.#o);
     const { tokens: former, ...ended } = login;
     const { refresh_token: refreshToken, scope } = former;
     if (refreshToken === undefined) {
       await store.write(ended);
-      throw loginNeeded(name, 'needs a new login, because the former one has ended');
+      throw loginNeeded(this.#o, 'needs a new login, because the former one has ended');
     }
     const { issuer, client, metadata, resource } = login;
     const { OAuthError, refreshAuthorization } = await import('@modelcontextprotocol/client');
@@ -241,7 +246,7 @@ export class ServerLogin implements AuthProvider {
       const isUnknownClient = code === 'invalid_client' || code === 'unauthorized_client';
       if (!isUnknownClient && code !== 'invalid_grant') throw error;
       await store.write(isUnknownClient && !config.oauth?.clientId ? undefined : ended);
-      throw loginNeeded(name, 'needs a new login, because the former one has ended');
+      throw loginNeeded(this.#o, 'needs a new login, because the former one has ended');
     }
   }
 
@@ -275,7 +280,7 @@ export class ServerLogin implements AuthProvider {
     );
     const { name, authorizer, store } = this.#o;
     const login = await this.#read();
-    if (!login?.tokens) throw loginNeeded(name);
+    if (!login?.tokens) throw loginNeeded(this.#o);
     const { access_token: token, scope: granted } = login.tokens;
     if (token !== failed) return token;
     const missing = validScope(challenge.scope);
@@ -290,7 +295,7 @@ export class ServerLogin implements AuthProvider {
       const wantedScope = computeScopeUnion(now?.wantedScope, scope)!;
       if (now) await store.write({ ...now, wantedScope });
     });
-    throw scopeNeeded(name, missing);
+    throw scopeNeeded(this.#o, missing);
   }
 
   /** What to ask for: scopes of the configuration instead of those of the server. */

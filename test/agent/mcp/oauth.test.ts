@@ -134,6 +134,19 @@ it('tokens are not sent to another URL, nor used with another client', async () 
   await expect(serversOf(server, folder, more).call(simple)).rejects.toThrow(/needs a login/);
 });
 
+it('the command names the tenant that needs the login', async () => {
+  const { server, folder } = await loggedIn();
+  const { call } = serversOf(server, folder);
+  await expect(call(simple, { tenant: 'acme' })).rejects.toThrow(/login test --tenant acme$/);
+});
+
+it('a login of a former URL is revoked at its own authorization server', async () => {
+  const { server, folder } = await loggedIn();
+  const login = loginIn(folder, `${server.url}/moved`);
+  expect(await login.logOut()).toEqual({ wasLoggedIn: true, revoked: true });
+  expect(server.revoked).toHaveLength(1);
+});
+
 it('a list is read as soon as there is a login, without a restart', async () => {
   const server = await startAuthorizationServer();
   const folder = home();
