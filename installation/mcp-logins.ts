@@ -37,8 +37,8 @@ class LoginFile implements LoginStore {
   /** A file that cannot be read as a login counts as none. */
   async read(): Promise<StoredLogin | undefined> {
     try {
-      const login = JSON.parse(await readFile(this.#path, 'utf8')) as StoredLogin;
-      return typeof login.url === 'string' && typeof login.client === 'object' ? login : undefined;
+      const login: unknown = JSON.parse(await readFile(this.#path, 'utf8'));
+      return isLogin(login) ? login : undefined;
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'ENOENT' || error instanceof SyntaxError) return undefined;
@@ -93,4 +93,15 @@ class LoginFile implements LoginStore {
     );
     await Promise.all(drafts.map((name) => rm(join(this.#folder, name), { force: true })));
   }
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+
+function isLogin(value: unknown): value is StoredLogin {
+  if (!isRecord(value)) return false;
+  const { url, issuer, client, tokens } = value;
+  if (typeof url !== 'string' || typeof issuer !== 'string') return false;
+  if (!isRecord(client) || typeof client['client_id'] !== 'string') return false;
+  return tokens === undefined || (isRecord(tokens) && typeof tokens['access_token'] === 'string');
 }

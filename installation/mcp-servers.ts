@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { type McpReport, McpServers, type StoredLists } from '../agent/mcp/servers.ts';
 import { createSandbox } from '../agent/sandbox/choose.ts';
 import { createHostBoundary } from '../agent/sandbox/host.ts';
-import type { SecretMask } from '../agent/tools/secret-mask.ts';
+import type { GrowingMask } from '../agent/tools/growing-mask.ts';
 import {
   MCP_SERVERS_INDEX,
   MCP_TOOLS_INDEX,
@@ -21,7 +21,8 @@ import { type System, systemClock } from '../runtime/index.ts';
 export type McpServersOfOptions = {
   /** whose connections read the lists of tools */
   readonly tenant: string;
-  readonly secrets: SecretMask;
+  /** receives the tokens of logins */
+  readonly secrets: GrowingMask;
   readonly report?: ((report: McpReport) => void) | undefined;
 };
 

@@ -12,7 +12,7 @@ import type { ModelProvider } from '../agent/models/model.ts';
 import type { McpReport, McpServers } from '../agent/mcp/servers.ts';
 import type { AgentServices, TenantServices } from '../agent/services.ts';
 import { createToolRegistry } from '../agent/tools/registry.ts';
-import { createSecretMask } from '../agent/tools/secret-mask.ts';
+import { type GrowingMask, growingMask } from '../agent/tools/growing-mask.ts';
 import type { SessionFacts } from '../agent/tools/sessions/session-status.ts';
 import type { Tool } from '../agent/tools/tool.ts';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
@@ -68,7 +68,7 @@ export type PartsOptions = {
 
 /** @throws Error if two tools share a name */
 export function installationParts(config: Config, options: PartsOptions): InstallationParts {
-  const secrets = createSecretMask(knownSecrets(config, process.env));
+  const secrets = growingMask(knownSecrets(config, process.env));
   const catalog = catalogOf(config, options.providers);
   const ownParts = (tenant: string): TenantParts => {
     const own = tenantConfig(config, tenant);
@@ -125,9 +125,15 @@ export function openMcpServers(
   for (const [tenant, { mcp }] of parts.tenants) mcp.open(storedLists(system, tenant), refreshes);
 }
 
+type OwnParts = Pick<TenantServices, 'catalog'> & {
+  readonly tenant: string;
+  /** one for all tenants */
+  readonly secrets: GrowingMask;
+};
+
 function partsOf(
   config: Config,
-  { tenant, catalog, secrets }: Pick<TenantServices, 'catalog' | 'secrets'> & { tenant: string },
+  { tenant, catalog, secrets }: OwnParts,
   { clustered, ownTools, bucket, blobs, onMcpReport }: PartsOptions,
 ): TenantParts {
   const agents = resolveAgents(config);

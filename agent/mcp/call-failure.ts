@@ -34,7 +34,9 @@ type Failed = { readonly call: RemoteCall; readonly client: Client; readonly ser
 export async function lostOr(error: unknown, failed: Failed): Promise<CallResult> {
   const { server, client, call } = failed;
   if (isLoginFailure(error)) throw error;
-  const { ProtocolError, SdkError, SdkErrorCode } = await import('@modelcontextprotocol/client');
+  const { InsufficientScopeError, ProtocolError, SdkError, SdkErrorCode } = await import(
+    '@modelcontextprotocol/client'
+  );
   const message = server.messageOf(error);
   if (error instanceof ProtocolError && !isStreamEnd(error))
     return { text: `The MCP server ${server.name} refused the call: ${message}`, isError: true };
@@ -46,6 +48,7 @@ export async function lostOr(error: unknown, failed: Failed): Promise<CallResult
   const text = `the MCP server ${server.name}: ${message}`;
   if (isBusy(error))
     throw new TroupeError(error.code, text, defined({ retryAfterMs: error.retryAfterMs }));
+  if (error instanceof InsufficientScopeError) throw new TroupeError('FORBIDDEN', text);
   const status = statusOf(error);
   if (status === 404 && client.transport?.sessionId !== undefined) {
     // The session of 2025 is gone, and with it nothing was done.

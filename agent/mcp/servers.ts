@@ -20,7 +20,7 @@ import type { RemoteCaller } from '../../protocols/remote-call.ts';
 import type { McpServerConfig } from '../../runtime/config/index.ts';
 import type { Clock } from '../../runtime/index.ts';
 import type { ToolSource } from '../tools/registry.ts';
-import type { SecretMask } from '../tools/secret-mask.ts';
+import type { GrowingMask } from '../tools/growing-mask.ts';
 import type { Tool } from '../tools/tool.ts';
 import { type AgentTools, agentTools } from './agent-tools.ts';
 import { createMcpCaller } from './caller.ts';
@@ -30,7 +30,6 @@ import { isLoginFailure } from './oauth/login-failure.ts';
 import type { LoginStore } from './oauth/login-store.ts';
 import { LoginWatch } from './oauth/login-watch.ts';
 import { mayLogIn, ServerLogin } from './oauth/server-login.ts';
-import { type GrowingMask, growingMask } from './oauth/token-mask.ts';
 import { McpServer, type McpServerState } from './server.ts';
 
 /** How long a list is used when its server says nothing, milliseconds. */
@@ -57,7 +56,8 @@ export type McpServersOptions = {
   readonly boundaries: Boundaries;
   readonly clock: Clock;
   readonly version: string;
-  readonly secrets: SecretMask;
+  /** receives the tokens of logins */
+  readonly secrets: GrowingMask;
   readonly report: (report: McpReport) => void;
   readonly idleMs?: number;
   /** where logins are kept; default: servers have none */
@@ -88,7 +88,6 @@ export class McpServers implements ToolSource {
   #onStored: () => void = () => {};
   readonly #isStored: Promise<void>;
   #isReadable: Promise<void> | undefined;
-  readonly #tokens: GrowingMask;
   readonly #logins = new Map<string, ServerLogin>();
   readonly #watch: LoginWatch;
   #tools: readonly Tool[] = [];
@@ -99,10 +98,9 @@ export class McpServers implements ToolSource {
     const enabled = Object.entries(options.servers).filter(([, { enabled: is }]) => is);
     this.#names = enabled.map(([name]) => name).sort();
     this.#isStored = new Promise((resolve) => (this.#onStored = resolve));
-    this.#tokens = growingMask(options.secrets);
     this.#watch = new LoginWatch(options.clock);
     this.caller = createMcpCaller({
-      secrets: this.#tokens.mask,
+      secrets: options.secrets,
       serverOf: (tenant, name) => this.#serverOf(tenant, name),
       toolOf: (server, name) =>
         this.#stored?.tools(server)?.tools.find(({ serverName }) => serverName === name),
@@ -113,6 +111,11 @@ export class McpServers implements ToolSource {
   open(stored: StoredLists, refreshes: boolean): void {
     this.#stored = stored;
     this.#onStored();
+    // A command may print a login before its server is used.
+    for (const name of this.#names)
+      void this.login(name)
+        ?.state()
+        .catch(() => {});
     if (refreshes) for (const name of this.#names) stored.refresh(name);
   }
 
@@ -168,10 +171,11 @@ export class McpServers implements ToolSource {
       this.#logins.get(key) ??
       new ServerLogin({
         name,
+        tenant,
         config,
         clock,
         store: logins(tenant, name),
-        onSecrets: this.#tokens.add,
+        onSecrets: this.#o.secrets.add,
       });
     this.#logins.set(key, login);
     return login;
@@ -247,8 +251,7 @@ export class McpServers implements ToolSource {
 
   /** @throws TroupeError NOT_FOUND */
   #serverOf(tenant: string, name: string): McpServer {
-    const { servers, report, tenant: own } = this.#o;
-    const secrets = this.#tokens.mask;
+    const { servers, report, secrets, tenant: own } = this.#o;
     const config = Object.hasOwn(servers, name) ? servers[name]! : undefined;
     if (!config?.enabled)
       throw new TroupeError('NOT_FOUND', `no MCP server ${name} is configured and enabled`);
@@ -259,7 +262,6 @@ export class McpServers implements ToolSource {
       report({ server: name, tenant, kind, text: secrets.text(text) });
     const server = new McpServer({
       ...this.#o,
-      secrets,
       name,
       config,
       login: this.login(name, tenant),

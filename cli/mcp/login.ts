@@ -12,7 +12,7 @@ import { openBrowser } from '../open-browser.ts';
 import { exitCodes } from '../exit.ts';
 import { loadForTenant, type TenantOptions } from '../options.ts';
 import { printJson } from '../output.ts';
-import { untilText } from './login-state.ts';
+import { revokedText, untilText } from './login-state.ts';
 import { openRedirectListener, type RedirectListener } from './redirect-listener.ts';
 import { known } from './servers.ts';
 
@@ -27,8 +27,9 @@ export type LoginOptions = TenantOptions & {
 export async function login(name: string, options: LoginOptions): Promise<number> {
   const { config } = await loadForTenant(options);
   const server = serverOf(config, name);
-  const store = mcpLogins(config.home)(options.tenant ?? DEFAULT_TENANT, name);
-  const about = { name, config: server, store, clock: systemClock };
+  const { tenant = DEFAULT_TENANT } = options;
+  const store = mcpLogins(config.home)(tenant, name);
+  const about = { name, tenant, config: server, store, clock: systemClock };
   const challenge = await new ServerLogin(about).challenge();
   const listener = await listenerFor(server, (await store.read())?.client);
   try {
@@ -43,7 +44,7 @@ export async function login(name: string, options: LoginOptions): Promise<number
     else
       process.stdout.write(
         `${name} is logged in at ${plainText(issuer)}${untilText(state)}.\n` +
-          `Next: troupe mcp tools ${name} prints its tools. A running troupe uses the login now.\n`,
+          `Next: troupe mcp tools ${name}${tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`} prints its tools. A running troupe uses the login now.\n`,
       );
     return exitCodes.ok;
   } catch (error) {
@@ -64,12 +65,7 @@ export async function logout(name: string, options: TenantOptions): Promise<numb
   const { wasLoggedIn, revoked } = await session.logOut();
   if (options.json) printJson({ name, wasLoggedIn, revoked });
   else if (!wasLoggedIn) process.stdout.write(`There is no login of ${name}.\n`);
-  else {
-    const rest = revoked
-      ? 'Its authorization server has ended it.'
-      : 'Its authorization server has not ended it: its tokens are valid until they expire.';
-    process.stdout.write(`The login of ${name} is removed. ${rest}\n`);
-  }
+  else process.stdout.write(`The login of ${name} is removed. ${revokedText(revoked)}\n`);
   return exitCodes.ok;
 }
 

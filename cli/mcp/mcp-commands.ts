@@ -38,17 +38,17 @@ function addServerCommands(mcp: Command, finish: Finish): void {
   const withOptions = (made: Command) => withJson(withConfig(made));
   const command = (name: string) => withOptions(mcp.command(name));
   addAdd(command('add <name> <target...>'), finish);
-  withOptions(defaultCommand(mcp, 'list'))
+  withTenantOf(withOptions(defaultCommand(mcp, 'list')))
     .description('connect to the MCP servers of the configuration, and print what they answer')
-    .action(async (options: CommonOptions) => finish(await (await load()).list(options)));
-  command('tools <name>')
+    .action(async (options: TenantOptions) => finish(await (await load()).list(options)));
+  withTenantOf(command('tools <name>'))
     .description('connect to an MCP server and print the tools that agents have of it')
-    .action(async (name: string, options: CommonOptions) =>
+    .action(async (name: string, options: TenantOptions) =>
       finish(await (await load()).tools(name, options)),
     );
   addLogin(mcp, finish);
   command('remove <name>')
-    .description('remove an MCP server from the configuration file')
+    .description('remove an MCP server from the configuration file, and its logins')
     .action(async (name: string, options: CommonOptions) =>
       finish(await (await load()).remove(name, options)),
     );

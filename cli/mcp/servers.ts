@@ -1,5 +1,5 @@
 /** `troupe mcp add`, `list`, `tools` and `remove`: MCP servers whose tools agents have. */
-import { createSecretMask } from '../../agent/tools/secret-mask.ts';
+import { growingMask } from '../../agent/tools/growing-mask.ts';
 import { knownSecrets } from '../../installation/known-secrets.ts';
 import { mcpServersOf } from '../../installation/mcp-servers.ts';
 import { ConfigFile } from '../../installation/setup/config-file.ts';
@@ -9,9 +9,16 @@ import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { LeftOut } from '../../protocols/mcp-server.ts';
 import type { Config, McpServerConfig } from '../../runtime/config/index.ts';
 import { exitCodes } from '../exit.ts';
-import { type CommonOptions, loadFrom } from '../options.ts';
+import { type CommonOptions, loadForTenant, loadFrom, type TenantOptions } from '../options.ts';
 import { formerFile, printJson } from '../output.ts';
-import { asksForLogin, type ListedLogin, listedLogin, loginText } from './login-state.ts';
+import {
+  asksForLogin,
+  endLogins,
+  type ListedLogin,
+  listedLogin,
+  loginText,
+  revokedText,
+} from './login-state.ts';
 
 /** As parsed by commander. */
 export type AddOptions = CommonOptions & {
@@ -71,18 +78,23 @@ export async function remove(name: string, options: CommonOptions): Promise<numb
   known(config, name);
   const to = new ConfigFile({ file, home: config.home });
   const { backup } = await to.merge({ mcp: { servers: { [name]: null } } });
-  if (options.json) printJson({ name, file: to.path, backup });
+  const logins = await endLogins(name, config, (await loadFrom(options)).config);
+  const about = logins.map(
+    ({ tenant, revoked }) =>
+      `Its login${tenant === DEFAULT_TENANT ? '' : ` of the tenant ${tenant}`} is removed. ${revokedText(revoked)}\n`,
+  );
+  if (options.json) printJson({ name, file: to.path, backup, logins });
   else
     process.stdout.write(
-      `${name} is removed. This applies at the next start.${formerFile(backup)}\n`,
+      `${name} is removed. This applies at the next start.${formerFile(backup)}\n${about.join('')}`,
     );
   return exitCodes.ok;
 }
 
 /** Connects to each enabled server. Exit code 1 when one cannot be reached. */
-export async function list(options: CommonOptions): Promise<number> {
-  const { config } = await loadFrom(options);
-  const rows = await lookAt(config, Object.keys(config.mcp.servers));
+export async function list(options: TenantOptions): Promise<number> {
+  const { config } = await loadForTenant(options);
+  const rows = await lookAt(config, Object.keys(config.mcp.servers), options.tenant);
   if (options.json) printJson({ servers: rows });
   else if (rows.length === 0)
     process.stdout.write('no MCP servers; troupe mcp add NAME -- COMMAND, or NAME URL\n');
@@ -97,10 +109,10 @@ export async function list(options: CommonOptions): Promise<number> {
 }
 
 /** Connects to one server. @throws TroupeError NOT_FOUND, UNAVAILABLE */
-export async function tools(name: string, options: CommonOptions): Promise<number> {
-  const { config } = await loadFrom(options);
+export async function tools(name: string, options: TenantOptions): Promise<number> {
+  const { config } = await loadForTenant(options);
   known(config, name);
-  const [row] = await lookAt(config, [name]);
+  const [row] = await lookAt(config, [name], options.tenant);
   const { problem, leftOut = [], tools: names = [] } = row ?? {};
   if (problem !== undefined) throw new TroupeError('UNAVAILABLE', problem);
   if (options.json) printJson(row);
@@ -112,9 +124,13 @@ export async function tools(name: string, options: CommonOptions): Promise<numbe
 }
 
 /** The servers after an attempt to read their lists; those that are not enabled are not reached. */
-export async function lookAt(config: Config, names: readonly string[]): Promise<readonly Looked[]> {
-  const secrets = createSecretMask(knownSecrets(config, process.env));
-  const servers = mcpServersOf(config, { tenant: DEFAULT_TENANT, secrets });
+export async function lookAt(
+  config: Config,
+  names: readonly string[],
+  tenant = DEFAULT_TENANT,
+): Promise<readonly Looked[]> {
+  const secrets = growingMask(knownSecrets(config, process.env));
+  const servers = mcpServersOf(config, { tenant, secrets });
   try {
     return await Promise.all(
       names.map(async (name): Promise<Looked> => {

@@ -1,5 +1,5 @@
 /** `troupe mcp login` and `logout` as processes; the test is the browser. */
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import {
@@ -94,4 +94,22 @@ it('two processes refresh at once, and one that is killed leaves a complete file
   expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ url: server.url });
   const { stderr } = await run('mcp', 'tools', 'test');
   expect(stderr).toMatch(/needs a new login.*troupe mcp login test/);
+}, 120_000);
+
+it('ends the login of a server that is removed; tenants have logins of their own', async () => {
+  const { server, home, run, start, file } = await openWith();
+  const path = join(home, '.troupe', 'troupe.json5');
+  const test = { url: server.url, allowPrivate: true };
+  const tenants = { acme: { principals: ['user:a'] } };
+  writeFileSync(path, JSON.stringify({ mcp: { servers: { test } }, tenants }));
+  const started = start('--no-browser');
+  await fetch(await pageOf(started));
+  await started.ended;
+  expect((await run('mcp', 'tools', 'test')).code).toBe(0);
+  const { stderr } = await run('mcp', 'tools', 'test', '--tenant', 'acme');
+  expect(stderr).toContain('troupe mcp login test --tenant acme');
+  const { stdout } = await run('mcp', 'remove', 'test');
+  expect(stdout).toContain('Its login is removed. Its authorization server has ended it.');
+  expect(server.revoked).toHaveLength(1);
+  expect(existsSync(file)).toBe(false);
 }, 120_000);

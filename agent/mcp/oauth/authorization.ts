@@ -88,7 +88,7 @@ export async function authorization(options: AuthorizationOptions): Promise<Stor
     client: id === undefined ? client! : { client_id: id, issuer },
     ...(metadata && { metadata }),
     ...(resource !== undefined && { resource }),
-    tokens: timed({ scope: draft.scope ?? former?.tokens?.scope, ...tokens }, options.now),
+    tokens: arrived(name, { scope: draft.scope ?? former?.tokens?.scope, ...tokens }, options.now),
   };
 }
 
@@ -97,11 +97,20 @@ const issuerOf = ({
   ...named
 }: OAuthDiscoveryState): string => metadata?.issuer ?? named.authorizationServerUrl;
 
-/** Tokens with the time at which they expire. */
-export const timed = (tokens: LoginTokens, now: number): LoginTokens => {
+/** The latest time of a `Date`, epoch milliseconds. */
+const TIME_MAX = 8.64e15;
+
+/**
+ * Tokens with the time at which they expire.
+ * @throws TroupeError UNAUTHORIZED for a token that no header can have
+ */
+export const arrived = (name: string, tokens: LoginTokens, now: number): LoginTokens => {
   const { expiresAt: _, ...rest } = tokens;
-  const { expires_in: seconds } = rest;
-  return seconds === undefined ? rest : { ...rest, expiresAt: now + seconds * 1_000 };
+  const { access_token: token, refresh_token: refreshToken = 'none', expires_in: seconds } = rest;
+  if (![token, refreshToken].every((one) => /^[\x21-\x7e]+$/.test(one)))
+    throw loginRefused(name, 'its authorization server gave a token with invalid characters');
+  const expiresAt = now + (seconds ?? Infinity) * 1_000;
+  return expiresAt <= TIME_MAX ? { ...rest, expiresAt } : rest;
 };
 
 /** The client of the configuration, as the authorization server `issuer` has it. */

@@ -3,27 +3,58 @@
  *
  * Invariant: no message contains an answer of a token endpoint, which may contain tokens.
  */
+import { DEFAULT_TENANT } from '../../../protocols/address.ts';
+import { defined } from '../../../protocols/defined.ts';
 import { type ErrorCode, TroupeError } from '../../../protocols/errors.ts';
 import { plainName } from '../../../protocols/plain-text.ts';
 
 const MESSAGE_CHARACTERS_MAX = 300;
 const REASON = 'LOGIN';
 
-const failure = (code: ErrorCode, message: string, cause?: unknown): TroupeError =>
-  new TroupeError(code, message, { details: { reason: REASON }, cause });
+/** Codes with which an authorization server says that it cannot answer now. */
+const NOT_NOW: Readonly<Record<string, ErrorCode>> = {
+  server_error: 'UNAVAILABLE',
+  temporarily_unavailable: 'UNAVAILABLE',
+  slow_down: 'RATE_LIMIT_EXCEEDED',
+  too_many_requests: 'RATE_LIMIT_EXCEEDED',
+};
+
+const failure = (code: ErrorCode, message: string, cause?: TroupeError): TroupeError =>
+  new TroupeError(code, message, {
+    details: { reason: REASON },
+    cause,
+    ...defined({ retryAfterMs: cause?.retryAfterMs }),
+  });
 
 export const isLoginFailure = (error: unknown): error is TroupeError =>
   error instanceof TroupeError && error.details?.['reason'] === REASON;
 
-/** `why`: what is missing */
-export const loginNeeded = (name: string, why = 'needs a login'): TroupeError =>
-  failure('UNAUTHORIZED', `the MCP server ${name} ${why}: troupe mcp login ${name}`);
+/** Whose login; without `tenant` that of the tenant `default`. */
+export type LoginOf = { readonly name: string; readonly tenant?: string };
 
-export const scopeNeeded = (name: string, scope: string): TroupeError =>
+/** The command that makes a login. */
+const loginCommand = ({ name, tenant = DEFAULT_TENANT }: LoginOf): string =>
+  `troupe mcp login ${name}${tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`}`;
+
+/** `why`: what is missing */
+export const loginNeeded = (of: LoginOf, why = 'needs a login'): TroupeError =>
+  failure('UNAUTHORIZED', `the MCP server ${of.name} ${why}: ${loginCommand(of)}`);
+
+export const scopeNeeded = (of: LoginOf, scope: string): TroupeError =>
   failure(
     'FORBIDDEN',
-    `the MCP server ${name} needs a login with the scope ${plainName(scope, MESSAGE_CHARACTERS_MAX)}: ` +
-      `troupe mcp login ${name}`,
+    `the MCP server ${of.name} needs a login with the scope ` +
+      `${plainName(scope, MESSAGE_CHARACTERS_MAX)}: ${loginCommand(of)}`,
+  );
+
+/** The login has the scope, or the server names none. */
+export const scopeRefused = (name: string, scope: string | undefined): TroupeError =>
+  failure(
+    'FORBIDDEN',
+    `the MCP server ${name} refused the call: it says that the login lacks ` +
+      (scope === undefined
+        ? 'a scope, and not which one'
+        : `the scope ${plainName(scope, MESSAGE_CHARACTERS_MAX)}, which it has`),
   );
 
 export const loginRefused = (name: string, why: string): TroupeError =>
@@ -38,7 +69,12 @@ export async function loginFailure(name: string, error: unknown): Promise<Troupe
   const { OAuthError } = await import('@modelcontextprotocol/client');
   const about = `the login to the MCP server ${name}`;
   if (error instanceof TroupeError) return failure(error.code, `${about}: ${error.message}`, error);
-  if (error instanceof OAuthError) return loginRefused(name, refusalOf(error));
+  if (error instanceof OAuthError) {
+    const notNow = NOT_NOW[error.code];
+    return notNow
+      ? failure(notNow, `${about}: ${plainName(refusalOf(error), MESSAGE_CHARACTERS_MAX)}`)
+      : loginRefused(name, refusalOf(error));
+  }
   if (error instanceof SyntaxError || (error as Error)?.name === 'ZodError')
     return failure('UNAVAILABLE', `${about}: the authorization server gave an invalid answer`);
   const message = plainName(

@@ -3,11 +3,15 @@
  * their addresses, so they are guarded as its own: no private address unless its configuration
  * allows it, no redirect to another origin, small answers, a time limit. Headers of the
  * configuration are not sent.
+ *
+ * Invariant: 429 and 5xx of a token endpoint say nothing about a login, which stays.
  */
+import { defined } from '../../../protocols/defined.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { signalWithin } from '../../../protocols/time-limit.ts';
 import { createGuardedFetch, type GuardedFetch } from '../../net/guarded-fetch.ts';
 import { hostOf } from '../../net/public-address.ts';
+import { retryAfterMsOf } from '../../net/retry-after.ts';
 
 const ANSWER_BYTES_MAX = 262_144;
 /** Until an answer is complete, milliseconds. */
@@ -36,8 +40,25 @@ export function createOAuthFetch({
     if (!isConfidential(url))
       throw new TroupeError('FORBIDDEN', `${url.origin} is not reached by https`);
     const signal = signalWithin(init.signal ?? new AbortController().signal, answerMs);
-    return guarded(url, { ...init, signal });
+    const response = await guarded(url, { ...init, signal });
+    if (isTokenRequest(init)) await refuseBusy(response);
+    return response;
   };
+}
+
+const isTokenRequest = ({ headers }: RequestInit): boolean =>
+  new Headers(headers).get('content-type')?.startsWith('application/x-www-form-urlencoded') ??
+  false;
+
+/** @throws TroupeError RATE_LIMIT_EXCEEDED, UNAVAILABLE */
+async function refuseBusy({ status, headers, body }: Response): Promise<void> {
+  if (status !== 429 && status < 500) return;
+  await body?.cancel();
+  throw new TroupeError(
+    status === 429 ? 'RATE_LIMIT_EXCEEDED' : 'UNAVAILABLE',
+    `the authorization server answered HTTP ${status}`,
+    defined({ retryAfterMs: retryAfterMsOf(headers.get('retry-after')) }),
+  );
 }
 
 /** Whether what is sent is encrypted, or stays on this machine. */

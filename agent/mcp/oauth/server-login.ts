@@ -15,13 +15,13 @@ import type { McpServerConfig } from '../../../runtime/config/index.ts';
 import type { Clock } from '../../../runtime/index.ts';
 import type { GuardedFetch } from '../../net/guarded-fetch.ts';
 import {
+  arrived,
   authorization,
   type Authorizer,
   type Challenge,
   configuredClient,
-  timed,
 } from './authorization.ts';
-import { loginFailure, loginNeeded, scopeNeeded } from './login-failure.ts';
+import { loginFailure, loginNeeded, scopeNeeded, scopeRefused } from './login-failure.ts';
 import type { LoginStore, StoredLogin } from './login-store.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
 import { revoke } from './revocation.ts';
@@ -31,6 +31,8 @@ const EXPIRY_MS = 30_000;
 
 export type ServerLoginOptions = {
   readonly name: string;
+  /** default: `default` */
+  readonly tenant?: string;
   readonly config: McpServerConfig;
   readonly store: LoginStore;
   readonly clock: Clock;
@@ -102,7 +104,10 @@ export class ServerLogin implements AuthProvider {
     await this.#renew(this.#sent.get(response), extractWWWAuthenticateParams(response));
   }
 
-  /** `fetch` to the MCP server; after 403 for a missing scope it asks for it, once per request. */
+  /**
+   * `fetch` to the MCP server; after 403 for a missing scope it asks for it, once per request.
+   * The function also throws TroupeError FORBIDDEN: the request was refused.
+   */
   withScopes(fetch: GuardedFetch): GuardedFetch {
     const send = async (target: string | URL, init: RequestInit): Promise<Response> => {
       const response = await fetch(target, init);
@@ -116,12 +121,15 @@ export class ServerLogin implements AuthProvider {
       const { extractWWWAuthenticateParams } = await import('@modelcontextprotocol/client');
       const { error, ...challenge } = extractWWWAuthenticateParams(response);
       if (error !== 'insufficient_scope') return response;
-      const token = await this.#widen(this.#sent.get(response), challenge);
-      if (token === undefined) return response;
       await response.body?.cancel();
+      const token = await this.#widen(this.#sent.get(response), challenge);
       const headers = new Headers(init.headers);
       headers.set('authorization', `Bearer ${token}`);
-      return send(target, { ...init, headers });
+      const second = await send(target, { ...init, headers });
+      const { error: again, scope } = extractWWWAuthenticateParams(second);
+      if (second.status !== 403 || again !== 'insufficient_scope') return second;
+      await second.body?.cancel();
+      throw scopeRefused(this.#o.name, scope);
     };
   }
 
@@ -147,12 +155,15 @@ export class ServerLogin implements AuthProvider {
   async logOut(): Promise<{ readonly wasLoggedIn: boolean; readonly revoked: boolean }> {
     const { store, config } = this.#o;
     return store.exclusive(async () => {
+      const stored = await store.read();
       const login = await this.#read();
-      const wasLoggedIn = (await store.read()) !== undefined;
       await store.write(undefined);
-      const client = login && (configuredClient(config.oauth, login.issuer) ?? login.client);
-      const revoked = client ? await revoke({ ...login, client }, this.#fetch) : false;
-      return { wasLoggedIn, revoked };
+      // A login of a former URL or client ends without the secret of the configured one.
+      const client = login && configuredClient(config.oauth, login.issuer);
+      const revoked = stored
+        ? await revoke({ ...stored, ...(client && { client }) }, this.#fetch)
+        : false;
+      return { wasLoggedIn: stored !== undefined, revoked };
     });
   }
 
@@ -207,13 +218,13 @@ export class ServerLogin implements AuthProvider {
   }
 
   async #refresh(login: StoredLogin | undefined): Promise<string> {
-    const { name, store, config, clock } = this.#o;
-    if (!login?.tokens) throw loginNeeded(name);
+    const { name, store, config, clock, onSecrets } = this.#o;
+    if (!login?.tokens) throw loginNeeded(this.#o);
     const { tokens: former, ...ended } = login;
     const { refresh_token: refreshToken, scope } = former;
     if (refreshToken === undefined) {
       await store.write(ended);
-      throw loginNeeded(name, 'needs a new login, because the former one has ended');
+      throw loginNeeded(this.#o, 'needs a new login, because the former one has ended');
     }
     const { issuer, client, metadata, resource } = login;
     const { OAuthError, refreshAuthorization } = await import('@modelcontextprotocol/client');
@@ -225,8 +236,9 @@ export class ServerLogin implements AuthProvider {
         ...(resource !== undefined && { resource }),
         fetchFn: this.#fetch,
       });
+      onSecrets?.([tokens.access_token, tokens.refresh_token]);
       const fresh = { ...(scope !== undefined && { scope }), ...tokens, issuer };
-      await store.write({ ...login, tokens: timed(fresh, clock.wallMs()) });
+      await store.write({ ...login, tokens: arrived(name, fresh, clock.wallMs()) });
       return tokens.access_token;
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
@@ -234,7 +246,7 @@ export class ServerLogin implements AuthProvider {
       const isUnknownClient = code === 'invalid_client' || code === 'unauthorized_client';
       if (!isUnknownClient && code !== 'invalid_grant') throw error;
       await store.write(isUnknownClient && !config.oauth?.clientId ? undefined : ended);
-      throw loginNeeded(name, 'needs a new login, because the former one has ended');
+      throw loginNeeded(this.#o, 'needs a new login, because the former one has ended');
     }
   }
 
@@ -261,26 +273,29 @@ export class ServerLogin implements AuthProvider {
     return token;
   }
 
-  /** undefined: the token has these scopes already, or the server names none. */
-  async #widen(failed: string | undefined, challenge: Challenge): Promise<string | undefined> {
+  /** A token with more scopes. @throws TroupeError FORBIDDEN when a login gives no more */
+  async #widen(failed: string | undefined, challenge: Challenge): Promise<string> {
     const { computeScopeUnion, isStrictScopeSuperset } = await import(
       '@modelcontextprotocol/client'
     );
     const { name, authorizer, store } = this.#o;
     const login = await this.#read();
-    if (!login?.tokens) return undefined;
+    if (!login?.tokens) throw loginNeeded(this.#o);
     const { access_token: token, scope: granted } = login.tokens;
-    const scope = computeScopeUnion(granted, challenge.scope);
     if (token !== failed) return token;
-    if (!isStrictScopeSuperset(scope, granted)) return undefined;
+    const missing = validScope(challenge.scope);
+    const scope = computeScopeUnion(granted, missing);
+    if (missing === undefined || !isStrictScopeSuperset(scope, granted))
+      throw scopeRefused(name, missing);
     const authorize = () => this.#authorize({ ...challenge, scope }, true);
     if (this.#isOfProgram) return store.exclusive(authorize);
     if (authorizer) return authorize();
     await store.exclusive(async () => {
       const now = await this.#read();
-      if (now) await store.write({ ...now, wantedScope: scope! });
+      const wantedScope = computeScopeUnion(now?.wantedScope, scope)!;
+      if (now) await store.write({ ...now, wantedScope });
     });
-    throw scopeNeeded(name, challenge.scope!);
+    throw scopeNeeded(this.#o, missing);
   }
 
   /** What to ask for: scopes of the configuration instead of those of the server. */
@@ -288,6 +303,13 @@ export class ServerLogin implements AuthProvider {
     const { computeScopeUnion } = await import('@modelcontextprotocol/client');
     const { scopes = [] } = this.#o.config.oauth ?? {};
     const { wantedScope } = (await this.#read()) ?? {};
-    return computeScopeUnion(scopes.length > 0 ? scopes.join(' ') : scope, wantedScope);
+    return computeScopeUnion(scopes.length > 0 ? scopes.join(' ') : validScope(scope), wantedScope);
   }
 }
+
+/** The parts of a scope that RFC 6749, 3.3 allows; undefined when there are none. */
+const validScope = (scope = ''): string | undefined =>
+  scope
+    .split(' ')
+    .filter((part) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(part))
+    .join(' ') || undefined;

@@ -34,6 +34,8 @@ export type AuthorizationServer = {
   readonly revoked: string[];
   /** requests of the MCP server: their Authorization header */
   readonly authorizations: (string | undefined)[];
+  /** calls of tools return their Authorization header */
+  echoes: boolean;
   /** every refresh token is refused from now on */
   endLogins(): void;
 };
@@ -51,6 +53,7 @@ export async function startAuthorizationServer(
     valid: new Set<string>(),
     revoked: [] as string[],
     authorizations: [] as (string | undefined)[],
+    echoes: false,
   };
   const tokens = () => {
     const [access, next] = [`access-${randomUUID()}`, `refresh-${randomUUID()}`];
@@ -127,6 +130,11 @@ export async function startAuthorizationServer(
       const challenge = `Bearer resource_metadata="${issuer}/.well-known/oauth-protected-resource/mcp"`;
       return response.writeHead(401, { 'www-authenticate': challenge }).end();
     }
+    const { id, method } = body === '' ? {} : (JSON.parse(body) as Record<string, unknown>);
+    if (made.echoes && method === 'tools/call') {
+      const content = [{ type: 'text', text: `the header is ${authorization}` }];
+      return json({ jsonrpc: '2.0', id, result: { resultType: 'complete', content } });
+    }
     await forward(fixture.url, request, body, response).catch(() => response.destroy());
   };
   const server = createServer((request, response) => void handle(request, response));
@@ -138,7 +146,7 @@ export async function startAuthorizationServer(
     await new Promise((resolve) => server.close(resolve));
     await fixture.close();
   });
-  return {
+  const made = {
     url,
     issuer,
     ...state,
@@ -147,6 +155,7 @@ export async function startAuthorizationServer(
       state.valid.clear();
     },
   };
+  return made;
 }
 
 const metadataOf = (issuer: string) => ({

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ServerLogin, type ServerLoginOptions } from '../../../agent/mcp/oauth/server-login.ts';
+import { growingMask } from '../../../agent/tools/growing-mask.ts';
 import { mcpLogins } from '../../../installation/mcp-logins.ts';
 import { loadConfig, type McpServerConfig } from '../../../runtime/config/index.ts';
 import { systemClock } from '../../../runtime/index.ts';
@@ -102,6 +103,28 @@ it('a refused refresh ends the login with a clear error, and is not repeated', a
   expect(server.tokenRequests.filter((body) => body.has('refresh_token'))).toHaveLength(1);
 });
 
+it.each([
+  [503, 'not JSON', '7', { code: 'UNAVAILABLE', retryAfterMs: 7_000 }],
+  [500, '{"error":"invalid_grant"}', undefined, { code: 'UNAVAILABLE' }],
+  [400, '{"error":"temporarily_unavailable"}', undefined, { code: 'UNAVAILABLE' }],
+  [429, '{"error":"slow_down"}', '3', { code: 'RATE_LIMIT_EXCEEDED', retryAfterMs: 3_000 }],
+] as const)('a refresh that gets %i %s keeps the login', async (status, body, after, error) => {
+  let isBusy = false;
+  const { server, folder } = await loggedIn({
+    intercept(path, response) {
+      if (!isBusy || path !== '/token') return false;
+      response.writeHead(status, after === undefined ? {} : { 'retry-after': after }).end(body);
+      return true;
+    },
+  });
+  server.valid.clear();
+  isBusy = true;
+  const { call } = serversOf(server, folder);
+  await expect(call(simple)).rejects.toMatchObject(error);
+  isBusy = false;
+  expect(textOf(await call(simple))).toMatch(/simple text/);
+});
+
 it('tokens are not sent to another URL, nor used with another client', async () => {
   const { server, folder } = await loggedIn();
   const other = await startAuthorizationServer();
@@ -109,6 +132,19 @@ it('tokens are not sent to another URL, nor used with another client', async () 
   expect(other.authorizations.every((one) => one === undefined)).toBe(true);
   const more = { oauth: { clientId: 'another' } };
   await expect(serversOf(server, folder, more).call(simple)).rejects.toThrow(/needs a login/);
+});
+
+it('the command names the tenant that needs the login', async () => {
+  const { server, folder } = await loggedIn();
+  const { call } = serversOf(server, folder);
+  await expect(call(simple, { tenant: 'acme' })).rejects.toThrow(/login test --tenant acme$/);
+});
+
+it('a login of a former URL is revoked at its own authorization server', async () => {
+  const { server, folder } = await loggedIn();
+  const login = loginIn(folder, `${server.url}/moved`);
+  expect(await login.logOut()).toEqual({ wasLoggedIn: true, revoked: true });
+  expect(server.revoked).toHaveLength(1);
 });
 
 it('a list is read as soon as there is a login, without a restart', async () => {
@@ -150,6 +186,53 @@ it('a call that needs another scope was not made, and the next login asks for it
   expect(pages[0]!.searchParams.get('scope')).toBe('read write');
 });
 
+/** Refuses calls with 403 and these scopes, one after the other; the last one remains. */
+const refusingScopes = (scopes: string[], after: () => boolean): AuthorizationServerOptions => ({
+  intercept(path, response) {
+    if (path !== '/mcp' || !after()) return false;
+    const scope = scopes.length > 1 ? scopes.shift() : scopes[0];
+    const challenge = `Bearer error="insufficient_scope", scope="${scope}"`;
+    response.writeHead(403, { 'www-authenticate': challenge }).end();
+    return true;
+  },
+});
+
+it.each(['read', ''])('403 for the scope "%s" that no login adds is FORBIDDEN', async (scope) => {
+  let isRefused = false;
+  const { server, folder } = await loggedIn(refusingScopes([scope], () => isRefused));
+  const { call } = serversOf(server, folder);
+  await call(simple);
+  isRefused = true;
+  for (const kind of ['once', 'repeatable'] as const)
+    await expect(call(simple, { class: kind })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      message: expect.stringContaining('refused the call'),
+    });
+  expect((await mcpLogins(folder)('default', 'test').read())?.wantedScope).toBeUndefined();
+});
+
+it('403 for a missing scope is FORBIDDEN for a token of the configuration', async () => {
+  let isRefused = false;
+  const server = await startAuthorizationServer(refusingScopes(['write'], () => isRefused));
+  server.valid.add('a-token');
+  const { call } = serversOf(server, home(), { headers: { Authorization: 'Bearer a-token' } });
+  await call(simple);
+  isRefused = true;
+  await expect(call(simple)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+});
+
+it('the next login asks for all scopes that were missing', async () => {
+  let isRefused = false;
+  const { server, folder } = await loggedIn(refusingScopes(['write', 'admin'], () => isRefused));
+  const { call } = serversOf(server, folder);
+  await call(simple);
+  isRefused = true;
+  await expect(call(simple)).rejects.toThrow(/scope write/);
+  await expect(call(simple)).rejects.toThrow(/scope admin/);
+  const { wantedScope } = (await mcpLogins(folder)('default', 'test').read())!;
+  expect(wantedScope).toBe('read write admin');
+});
+
 it('a client of the configuration gets tokens without a person, and its secret stays there', async () => {
   const client = { id: 'troupe-client', secret: 'a-secret-of-the-client' };
   const server = await startAuthorizationServer({ client });
@@ -181,6 +264,27 @@ it('a token that a server returns is masked', async () => {
   await call(simple);
   const step = await call('no_such_tool', { name: tokens!.access_token });
   expect(textOf(step)).not.toContain(tokens!.access_token);
+});
+
+it('a refreshed token is masked in the result of the call that refreshed it', async () => {
+  const { server, folder } = await loggedIn({ expiresIn: 5 });
+  const { call } = serversOf(server, folder);
+  server.echoes = true;
+  expect(textOf(await call(simple))).toBe('the header is Bearer ***');
+});
+
+it('tokens are known to the mask of the process, also before the server is used', async () => {
+  const { folder, server } = await loggedIn();
+  const file = readFileSync(fileIn(folder));
+  const { tokens } = (await mcpLogins(folder)('default', 'test').read())!;
+  const secrets = growingMask([]);
+  const entry = { url: server.url, allowPrivate: true };
+  openServers({ test: entry }, { logins: mcpLogins(folder), secrets });
+  await eventually(() => expect(secrets.text(tokens!.access_token)).toBe('***'));
+  const stream = secrets.byteStream();
+  const printed = Buffer.concat([stream.add(file), stream.end()]).toString();
+  expect(printed).toContain('"access_token":"***"');
+  expect(printed).toContain('"refresh_token":"***"');
 });
 
 it.each([
@@ -254,4 +358,43 @@ it('a damaged file counts as no login, and drafts of killed processes are remove
   await loginIn(folder, server.url).logIn({});
   expect(readdirSync(join(file, '..')).filter((name) => name.startsWith('~'))).toEqual([]);
   expect(textOf(await serversOf(server, folder).call(simple))).toMatch(/simple text/);
+});
+
+it.each([
+  'null',
+  '[]',
+  '{"url":"u","client":null}',
+  '{"url":"u","issuer":"i","client":{"client_id":"c"},"tokens":null}',
+])('a file with %s counts as no login', async (text) => {
+  const { server, folder } = await loggedIn();
+  writeFileSync(fileIn(folder), text);
+  const login = loginIn(folder, server.url);
+  expect(await login.state()).toBeUndefined();
+  expect(await login.logOut()).toEqual({ wasLoggedIn: false, revoked: false });
+});
+
+it.each([1e14, 1e306])('a token that expires after %d seconds has no time', async (expiresIn) => {
+  const { server, folder } = await loggedIn({ expiresIn });
+  const { expiresAt } = (await loginIn(folder, server.url).state())!;
+  expect(expiresAt).toBeUndefined();
+});
+
+it.each(['access_token', 'refresh_token'])('%s with a line break is refused', async (key) => {
+  let isHostile = true;
+  const intercept: AuthorizationServerOptions['intercept'] = (path, response) => {
+    if (!isHostile || path !== '/token') return false;
+    const tokens = { access_token: 'a', refresh_token: 'b', token_type: 'Bearer' };
+    response.end(JSON.stringify({ ...tokens, [key]: 'hidden\r\nX-Evil: 1' }));
+    return true;
+  };
+  const server = await startAuthorizationServer({ intercept });
+  const folder = home();
+  const refused = { code: 'UNAUTHORIZED', message: expect.not.stringMatching(/hidden|Evil/) };
+  await expect(loginIn(folder, server.url).logIn({})).rejects.toMatchObject(refused);
+  expect(existsSync(fileIn(folder))).toBe(false);
+  isHostile = false;
+  await loginIn(folder, server.url).logIn({});
+  isHostile = true;
+  server.valid.clear();
+  await expect(serversOf(server, folder).call(simple)).rejects.toMatchObject(refused);
 });

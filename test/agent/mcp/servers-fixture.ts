@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import { McpServers, type McpServersOptions } from '../../../agent/mcp/servers.ts';
 import { createSandbox } from '../../../agent/sandbox/choose.ts';
 import { createHostBoundary } from '../../../agent/sandbox/host.ts';
-import { createSecretMask } from '../../../agent/tools/secret-mask.ts';
+import { growingMask } from '../../../agent/tools/growing-mask.ts';
 import type { FreshToolList } from '../../../protocols/mcp-server.ts';
 import type { RemoteCall, RemoteStep } from '../../../protocols/remote-call.ts';
 import { loadConfig } from '../../../runtime/config/index.ts';
@@ -65,7 +65,7 @@ export function openServers(
     boundaries: { sandbox: createSandbox(), host: createHostBoundary() },
     clock: systemClock,
     version: '1.0.0',
-    secrets: createSecretMask([SECRET]),
+    secrets: growingMask([SECRET]),
     report: ({ text, kind }) => void reports.push({ text, kind }),
     ...options,
   });
