@@ -68,7 +68,7 @@ export type NodeOptions = {
  * @throws TroupeError when NATS refuses it; the reason with which `signal` aborted
  */
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
-  const processServices = await openProcessServices(config, true, options.own?.tools);
+  const processServices = await openProcessServices(config, true, options.own);
   const announcements = new WorkerAnnouncements();
   const onEvent = (event: PlacementEvent) => announcements.onPlacementEvent(event);
   const joined = await joinCluster(config, 'worker', processServices, { ...options, onEvent });
@@ -106,7 +106,7 @@ export async function startClusterGateway(
   config: Config,
   options: NodeOptions,
 ): Promise<Node & { readonly url: string }> {
-  const processServices = await openProcessServices(config, true, options.own?.tools);
+  const processServices = await openProcessServices(config, true, options.own);
   const joined = await joinCluster(config, 'gateway', processServices, options);
   const { system, id, name, pubsub, workspaces } = joined;
   const left = new AbortController();
@@ -220,7 +220,6 @@ async function joinCluster(
     const opening: Promise<System> = createSystem({
       ...ports,
       ...system,
-      actors: [...system.actors, ...(options.own?.actors ?? [])],
       services: allServices(processServices, {
         ...tasks.services,
         ...(role === 'worker' ? { node: name } : {}),

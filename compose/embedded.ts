@@ -40,7 +40,7 @@ export async function startTroupe(
   own: OwnAgents = {},
   { file }: ConfigOrigin = {},
 ): Promise<Troupe> {
-  const processServices = await openProcessServices(config, false, own.tools);
+  const processServices = await openProcessServices(config, false, own);
   const { log, agents } = processServices;
   const { runtime } = config;
   const tasks = await openTaskParts(config, processServices, own);
@@ -51,7 +51,6 @@ export async function startTroupe(
   const opening: Promise<System> = createSystem({
     ...ports,
     ...processServices.options,
-    actors: [...processServices.options.actors, ...(own.actors ?? [])],
     services: allServices(processServices, {
       ...tasks.services,
       ask: lateAsk(() => opening),

@@ -62,6 +62,7 @@ export type GatewayServices = ProcessServices & {
 /** Parts in addition to the built-in ones. */
 export type OwnParts = {
   readonly tools?: readonly Tool[];
+  readonly actors?: SystemOptions['actors'];
   readonly plugins?: Plugins;
   readonly logging?: Logging;
 };
@@ -80,8 +81,9 @@ const loggingOf = (config: Config): Logging => {
 export function createProcessServices(
   config: Config,
   clustered = false,
-  { tools = [], plugins = NO_PLUGINS, logging = loggingOf(config) }: OwnParts = {},
+  own: OwnParts = {},
 ): ProcessServices {
+  const { tools = [], actors = [], plugins = NO_PLUGINS, logging = loggingOf(config) } = own;
   assertStartable(config);
   const { log } = logging;
   const bucket = new Late<Artifacts>();
@@ -110,7 +112,7 @@ export function createProcessServices(
     bucket,
     blobs,
     options: {
-      actors: shippedActors(),
+      actors: [...shippedActors(), ...actors],
       supervisor: rootAddress(DEFAULT_TENANT),
       limits: { groupTurnsMax, residentsMax },
       tenantWeights,
@@ -129,12 +131,12 @@ export function createProcessServices(
 export async function openProcessServices(
   config: Config,
   clustered: boolean,
-  tools: readonly Tool[] = [],
+  { tools = [], actors = [] }: Pick<OwnParts, 'tools' | 'actors'> = {},
 ): Promise<ProcessServices> {
   assertStartable(config);
   const logging = loggingOf(config);
   const plugins = await openInstallationPlugins(config, tools, logging.log);
-  const own = { tools, plugins, logging };
+  const own = { tools, actors, plugins, logging };
   return withHooks(config, createProcessServices(config, clustered, own));
 }
 

@@ -36,8 +36,8 @@ export async function dev(file: string): Promise<number> {
     plugins: [
       {
         name: 'run',
-        setup: ({ onEnd }) =>
-          onEnd(({ errors }) => (errors.length === 0 ? program.restart() : undefined)),
+        setup: (building) =>
+          building.onEnd(({ errors }) => (errors.length === 0 ? program.restart() : undefined)),
       },
     ],
   });
