@@ -64,7 +64,7 @@ describe('troupe agent', () => {
     const program = startProgram(['agent', '-m', 'hi', ...at(url)]);
     await eventually(() => expect(system.running(MAIN)).toBeDefined());
     system.say(MAIN, 'First ');
-    await eventually(() => expect(program.stdout).toBe('First '));
+    await eventually(() => expect(program.stdout).toBe('First'));
     system.say(MAIN, 'second');
     system.finish(MAIN, 'First second');
     expect(await program.ended).toEqual({ code: 0, stdout: 'First second\n', stderr: '' });
