@@ -7,7 +7,14 @@ import { useReading } from '../reading.ts';
 import { StatePill } from '../state-pill.tsx';
 import { strings } from '../strings.ts';
 import type { ViewProps } from '../view-props.ts';
-import { type ClusterProcess, type Move, Moves, movesBetween, Nodes } from './nodes.tsx';
+import {
+  type ClusterProcess,
+  lastOwners,
+  type Move,
+  Moves,
+  movesBetween,
+  Nodes,
+} from './nodes.tsx';
 
 type Shard = {
   readonly shard: number;
@@ -99,16 +106,16 @@ export const Cluster = ({ workspace, view }: ViewProps) => {
 
 /** Changes of owners since the view was opened, newest first. */
 const useMoves = (shards: readonly Shard[]): readonly Move[] => {
-  const known = useRef<{ shards: readonly Shard[]; moves: readonly Move[] }>({
-    shards: [],
-    moves: [],
-  });
-  const { current } = known;
-  if (shards.length > 0 && shards !== current.shards) {
-    const found = movesBetween(current.shards, shards, Date.now());
-    known.current = { shards, moves: [...found, ...current.moves].slice(0, MOVES_MAX) };
+  const reading = useRef<readonly Shard[]>([]);
+  const owners = useRef<ReturnType<typeof lastOwners>>([]);
+  const moves = useRef<readonly Move[]>([]);
+  if (shards.length > 0 && shards !== reading.current) {
+    const found = movesBetween(owners.current, shards, Date.now());
+    reading.current = shards;
+    owners.current = lastOwners(owners.current, shards);
+    moves.current = [...found, ...moves.current].slice(0, MOVES_MAX);
   }
-  return known.current.moves;
+  return moves.current;
 };
 
 const Shards = (props: { shards: readonly Shard[]; nameOf: (node: string) => string }) => (

@@ -126,15 +126,23 @@ export type Move = {
 
 type Owned = { readonly shard: number; readonly node?: string };
 
-/** The moves between two readings. Pure. */
+/** The last known owners: of this reading, and earlier ones of shards without an owner. Pure. */
+export const lastOwners = (before: readonly Owned[], after: readonly Owned[]): readonly Owned[] => {
+  const owned = after.filter(({ node }) => node !== undefined);
+  const left = before.filter(({ shard }) => !owned.some((each) => each.shard === shard));
+  return [...owned, ...left];
+};
+
+/** The moves since the last known owners, of shards that have an owner now. Pure. */
 export const movesBetween = (
   before: readonly Owned[],
   after: readonly Owned[],
   at: number,
 ): readonly Move[] =>
-  after.flatMap(({ shard, node = '' }) => {
+  after.flatMap(({ shard, node }) => {
     const was = before.find((each) => each.shard === shard)?.node ?? '';
-    return before.length === 0 || was === node ? [] : [{ at, shard, from: was, to: node }];
+    const isMove = before.length > 0 && node !== undefined && was !== node;
+    return isMove ? [{ at, shard, from: was, to: node }] : [];
   });
 
 export const Moves = ({ moves }: { moves: readonly Move[] }) =>
