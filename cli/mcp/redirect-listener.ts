@@ -9,6 +9,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { TroupeError } from '../../protocols/errors.ts';
+import { escaped } from '../../charts/svg.ts';
 
 const PATH = '/callback';
 
@@ -84,12 +85,3 @@ function reply(response: ServerResponse, status: number, text: string): void {
   });
   response.end(`<!doctype html><title>troupe</title><p>${escaped(text)}</p>\n`);
 }
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (one) => ENTITIES[one]!);

@@ -60,7 +60,7 @@ const packageFolder = (): string => fileURLToPath(new URL('..', import.meta.url)
 
 /** A release by its version; a checkout, or an unpublished package, by its folder. */
 function dependencyOn(own: string, target: string): string {
-  const isInstalled = own === join(target, 'node_modules', 'troupe') + '/';
+  const isInstalled = resolve(own) === join(target, 'node_modules', 'troupe');
   if (!isInstalled) return `file:${relative(target, own)}`;
   const file = join(target, 'package.json');
   const present = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as PackageJson) : {};
