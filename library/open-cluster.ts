@@ -1,12 +1,19 @@
 /** openCluster: the ports of a node of a cluster on NATS, for `createSystem`. */
 import { join } from 'node:path';
 import { defined } from '../protocols/defined.ts';
+import type { NatsOptions } from '../runtime/cluster/nats-connection.ts';
 import { openNats } from '../runtime/cluster/open-nats.ts';
 import type { SystemOptions } from '../runtime/create-system.ts';
 import { openStateCache } from '../runtime/state/lmdb-cache.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
-export type OpenClusterOptions = {
+/** Credentials, and TLS, as for every connection of the runtime. */
+type Credentials = Pick<
+  NatsOptions,
+  'user' | 'pass' | 'token' | 'credsFile' | 'nkeySeedFile' | 'tls'
+>;
+
+export type OpenClusterOptions = Credentials & {
   /** `nats://host:port` or `tls://host:port`; one or more of one NATS cluster, with JetStream */
   readonly servers: string | readonly string[];
   /** folder for this node's copy of rows; created if absent, used by one process at a time */
@@ -21,19 +28,6 @@ export type OpenClusterOptions = {
   readonly shards?: number;
   /** replicas of every stream; default 1; more require NATS 2.11 */
   readonly replicas?: number;
-  readonly user?: string;
-  readonly pass?: string;
-  readonly token?: string;
-  /** path of a file with a user's JWT and seed */
-  readonly credsFile?: string;
-  /** path of a file with the seed of an nkey */
-  readonly nkeySeedFile?: string;
-  /** if set, even as `{}`, TLS is required; paths of PEM files */
-  readonly tls?: {
-    readonly caFile?: string;
-    readonly certFile?: string;
-    readonly keyFile?: string;
-  };
   /** receives messages for the operator; default: they are discarded */
   readonly onAlarm?: (what: string) => void;
   /** ends the wait for the server */
