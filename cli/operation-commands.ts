@@ -32,8 +32,17 @@ export function addResourceCommands(
   const isGroup =
     addOthers !== undefined || operations.some(({ cli }) => cli?.command.includes(' '));
   const group = isGroup ? program.command(name).description(description) : program;
-  for (const operation of operations) if (operation.cli) addCommand(group, finish, operation);
+  addOperations(group, finish, operations);
   addOthers?.(group, finish);
+}
+
+/** Adds those operations that have a command to a group. */
+export function addOperations(
+  group: Command,
+  finish: Finish,
+  operations: readonly Operation[],
+): void {
+  for (const operation of operations) if (operation.cli) addCommand(group, finish, operation);
 }
 
 function addCommand(group: Command, finish: Finish, operation: Operation): void {

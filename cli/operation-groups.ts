@@ -161,7 +161,7 @@ const GROUPS: readonly (OperationGroup | AddCommands)[] = [
 /** Names of the groups whose definitions are loaded only when the command line has them. */
 export const operationGroupNames: readonly string[] = GROUPS.flatMap((group) =>
   typeof group === 'function' ? [] : [group.name],
-);
+).concat('cluster');
 
 /** Adds all groups. @param args the command line */
 export const addOperationGroups =

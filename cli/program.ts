@@ -43,7 +43,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
   const parts: readonly Part[] = [
     addStart,
     addOpen,
-    addClusterCommands,
+    addClusterCommands(args),
     addTransferCommands,
     addChat,
     addAgent,

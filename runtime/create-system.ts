@@ -263,6 +263,7 @@ class RunningSystem implements System {
   readonly status: System['status'] = () => this.#hosting.status();
   readonly nodes: System['nodes'] = () => this.#hosting.nodes();
   readonly drain: System['drain'] = (node) => this.#hosting.drain(node);
+  readonly cordon: System['cordon'] = (...request) => this.#hosting.cordon(...request);
   readonly unknownEffects: System['unknownEffects'] = () => this.#openEffects.unknown();
   readonly decide: System['decide'] = (id, decision) => this.#openEffects.decide(id, decision);
   readonly cancelEffect: System['cancelEffect'] = (id, why) => this.#openEffects.cancel(id, why);

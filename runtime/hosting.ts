@@ -46,6 +46,8 @@ export interface Hosting extends DamageReports {
   catchesUp(shard: number): Promise<void>;
   /** Requests that a worker hands over its shards and takes none any more; it keeps running. */
   drain(node: string): void;
+  /** Requests that a worker takes no more shards, or does again; it keeps those that it has. */
+  cordon(node: string, isCordoned: boolean): void;
   /** Hands over every shard in order, and accepts none any more. */
   release(): Promise<void>;
   /** The last call: afterwards the process sends nothing more. */
@@ -119,6 +121,8 @@ export class EmbeddedHosting implements Hosting {
 
   /** No other process could own a shard. */
   drain(): void {}
+
+  cordon(): void {}
 
   release(): Promise<void> {
     return this.#shards.close();

@@ -206,6 +206,8 @@ export type NodeStatus = {
   readonly version: string;
   readonly startedAtMs: number;
   readonly draining: boolean;
+  /** keeps its shards, and gets others only when every worker is cordoned */
+  readonly cordoned: boolean;
   /** share of the shards relative to the other workers */
   readonly weight: number;
   readonly labels: Labels;
@@ -337,6 +339,11 @@ export interface System {
   nodes(): readonly NodeStatus[];
   /** Requests that a worker of `nodes` hands its shards over and takes none any more. */
   drain(node: string): void;
+  /**
+   * Requests that a worker of `nodes` keeps its shards and takes no others, or that it takes them
+   * again. The process keeps this until it ends.
+   */
+  cordon(node: string, isCordoned: boolean): void;
   /**
    * Effects with an unknown outcome: only an operator or a reconcile hook can decide about them.
    */

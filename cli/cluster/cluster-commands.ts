@@ -6,8 +6,20 @@ import { examples, type Finish, withConfig, withJson, withNats } from '../comman
 import type { HealthOptions } from '../processes/health.ts';
 import type { CommonOptions } from '../options.ts';
 
-export function addClusterCommands(program: Command, finish: Finish): void {
-  for (const add of [addGateway, addWorker, addCluster, addHealth]) add(program, finish);
+/** @param args the command line: the operations are loaded only when it names the group */
+export const addClusterCommands =
+  (args: readonly string[]) =>
+  async (program: Command, finish: Finish): Promise<void> => {
+    addGateway(program, finish);
+    addWorker(program, finish);
+    const group = addCluster(program, finish);
+    if (args.includes(group.name())) await addClusterOperations(group, finish);
+    addHealth(program, finish);
+  };
+
+async function addClusterOperations(group: Command, finish: Finish): Promise<void> {
+  const { addOperations } = await import('../operation-commands.ts');
+  addOperations(group, finish, (await import('../../operations/cluster.ts')).cluster.operations);
 }
 
 const withName = (command: Command) =>
@@ -48,7 +60,7 @@ function addWorker(program: Command, finish: Finish): void {
     });
 }
 
-function addCluster(program: Command, finish: Finish): void {
+function addCluster(program: Command, finish: Finish): Command {
   const cluster = program.command('cluster');
   addResetKeys(cluster, finish);
   withJson(withNats(withConfig(cluster)))
@@ -67,6 +79,7 @@ function addCluster(program: Command, finish: Finish): void {
     .action(async (options: ClusterViewOptions) => {
       finish(await (await import('./cluster.ts')).cluster(options));
     });
+  return cluster;
 }
 
 function addResetKeys(cluster: Command, finish: Finish): void {

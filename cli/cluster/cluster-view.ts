@@ -109,7 +109,7 @@ const workerHead =
 
 const workerCells = (nowMs: number) => (node: NodeView) => [
   node.name,
-  node.draining ? 'draining' : 'active',
+  node.draining ? 'draining' : node.cordoned === true ? 'cordoned' : 'active',
   String(node.shards),
   String(Math.round(node.weight * 100) / 100),
   node.load.cpu.toFixed(2),

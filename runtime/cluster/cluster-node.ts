@@ -7,7 +7,7 @@
  */
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import { escapeToken, journalSubject } from '../../protocols/subjects.ts';
+import { journalSubject } from '../../protocols/subjects.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { HandedOver } from '../effects/dispatch.ts';
 import type { EffectRunner } from '../effects/runner.ts';
@@ -29,6 +29,7 @@ import { Placement, type PlacementEvent, type ShardHost } from './placement.ts';
 import { placeOne } from './rendezvous.ts';
 import { Replicas } from './replicas.ts';
 import { RunningEffects } from './running-effects.ts';
+import { WorkerOrders } from './worker-orders.ts';
 
 export type ClusterOptions = {
   readonly role: 'worker' | 'gateway';
@@ -68,8 +69,6 @@ const PREPARED_MS = 30_000;
 const CATCH_UP_MS = 15_000;
 const CATCH_UP_LOOK_MS = 20;
 
-const drainSubject = (node: string): string => `nodes.drain.${escapeToken(node)}`;
-
 export class ClusterNode implements Hosting {
   readonly #o: ClusterNodeOptions;
   readonly #shards: Shards;
@@ -91,7 +90,7 @@ export class ClusterNode implements Hosting {
   readonly #followed = new Set<number>();
   /** set when this process was asked to own no shards any more */
   #drained: Promise<void> | undefined;
-  readonly #undrain: () => void;
+  readonly #orders: WorkerOrders;
 
   constructor(options: ClusterNodeOptions) {
     this.#o = options;
@@ -128,7 +127,12 @@ export class ClusterNode implements Hosting {
       abort: (id) => effects.abort(id),
       run: (id, intent) => this.#runFor(id, intent),
     });
-    this.#undrain = bus.subscribe(drainSubject(node), () => void this.#drain());
+    this.#orders = new WorkerOrders({
+      bus,
+      node,
+      onDrain: () => void this.#drain(),
+      onCordon: () => this.#placement?.changed(),
+    });
     if (role === 'worker')
       this.#placement = new Placement({
         bus,
@@ -181,6 +185,7 @@ export class ClusterNode implements Hosting {
       version: heartbeat.version,
       startedAtMs: heartbeat.startedAtMs,
       draining: heartbeat.draining,
+      cordoned: heartbeat.cordoned ?? false,
       weight: heartbeat.weight,
       labels: heartbeat.labels ?? {},
       load: heartbeat.load,
@@ -264,7 +269,11 @@ export class ClusterNode implements Hosting {
   }
 
   drain(node: string): void {
-    this.#o.bus.publish(drainSubject(node), null);
+    this.#orders.drain(node);
+  }
+
+  cordon(node: string, isCordoned: boolean): void {
+    this.#orders.cordon(node, isCordoned);
   }
 
   /** What no other worker accepts stays here. */
@@ -276,7 +285,7 @@ export class ClusterNode implements Hosting {
 
   async close(): Promise<void> {
     this.#members.leave();
-    this.#undrain();
+    this.#orders.close();
     this.#runningEffects.close();
     this.#credits.close();
     for (const cancel of this.#prepared.values()) cancel();
@@ -388,6 +397,7 @@ export class ClusterNode implements Hosting {
       labels,
       startedAtMs: this.#startedAtMs,
       draining: this.#drained !== undefined,
+      cordoned: this.#orders.isCordoned,
       leaving: false,
       format: FORMAT,
       types: registry.all().map(({ type, version: of }) => `${type}@${of}`),

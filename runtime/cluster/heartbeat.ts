@@ -20,6 +20,8 @@ export type Heartbeat = {
   readonly weight: number;
   /** hands its shards over and accepts no more */
   readonly draining: boolean;
+  /** keeps its shards, and should get no others; absent from nodes of older versions */
+  readonly cordoned?: boolean;
   /** the last heartbeat before this node ends */
   readonly leaving: boolean;
   /** `type@version` of the actors that it can run (M1) */

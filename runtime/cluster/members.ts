@@ -33,7 +33,7 @@ export type Member = {
 export type MemberEvent =
   | { readonly kind: 'joined' | 'left'; readonly heartbeat: Heartbeat }
   | { readonly kind: 'died'; readonly heartbeat: Heartbeat; readonly why: string }
-  /** its weight, or whether it drains */
+  /** its weight, or whether it drains or is cordoned */
   | { readonly kind: 'changed'; readonly heartbeat: Heartbeat }
   /** stall of this process after which it judges no node until it has listened again */
   | { readonly kind: 'stalled'; readonly lateMs: number }
@@ -302,8 +302,7 @@ export class Members {
     if (known && leaving) return this.#end(known, 'left');
     this.#ended.delete(node);
     if (!before) this.#joined(heartbeat);
-    else if (before.weight !== heartbeat.weight || before.draining !== heartbeat.draining)
-      this.#emit({ kind: 'changed', heartbeat });
+    else if (isChanged(before, heartbeat)) this.#emit({ kind: 'changed', heartbeat });
     for (const call of this.#onHeartbeat) call(heartbeat);
   }
 
@@ -365,3 +364,8 @@ export class Members {
     for (const call of this.#onEvent) call(event);
   }
 }
+
+const isChanged = (before: Heartbeat, now: Heartbeat): boolean =>
+  before.weight !== now.weight ||
+  before.draining !== now.draining ||
+  before.cordoned !== now.cordoned;

@@ -8,7 +8,8 @@
  *    long enough;
  *  - a shard that its owner cannot read, because only a newer program can, is taken over by a
  *    worker that can;
- *  - a worker that stops hands over everything.
+ *  - a worker that stops hands over everything;
+ *  - a cordoned worker keeps its shards and takes no others, unless every worker is cordoned.
  *
  * Boundary: it decides which worker tries to own a shard, and when. Two workers with different
  * views may both try; the journal admits one of them (A1, I1). Nothing is taken or moved while this
@@ -224,6 +225,7 @@ export class Placement {
     const waitedMs = nowMs - sinceMs - graceMs;
     if (waitedMs < 0) return;
     if (this.#takers.of(shard) !== self) {
+      if (members.self.cordoned === true && !this.#takers.includes(self)) return;
       if (waitedMs < nextBestMs) return;
       if (waitedMs < nextBestMs * this.#takers.rankOf(self, shard)) return;
     }

@@ -35,15 +35,24 @@ export class ShardAssignment {
     return this.#placed[shard];
   }
 
+  includes(node: string): boolean {
+    return this.#candidates.some((candidate) => candidate.node === node);
+  }
+
   /** The number of candidates that are preferred to `node`. */
   rankOf(node: string, shard: number): number {
     return rankOf(this.#candidates, node, shard);
   }
 }
 
-/** Candidates for a shard without an owner: proven nodes, or else any node. */
+/**
+ * Candidates for a shard without an owner: nodes that are not cordoned, or else any; of these,
+ * proven nodes, or else any.
+ */
 export function takeoverCandidates(members: Members): readonly Candidate[] {
-  const all = members.alive().filter(({ heartbeat }) => isWorking(heartbeat));
+  const working = members.alive().filter(({ heartbeat }) => isWorking(heartbeat));
+  const open = working.filter(({ heartbeat }) => heartbeat.cordoned !== true);
+  const all = open.length > 0 ? open : working;
   const proven = all.filter((member) => isProven(members, member));
   return (proven.length > 0 ? proven : all).map(toCandidate);
 }
@@ -57,7 +66,8 @@ export function moveCandidates(members: Members, { joinSettleMs }: Timings): rea
       (member) =>
         isWorking(member.heartbeat) &&
         isProven(members, member) &&
-        (member.heartbeat.node === self.node || member.knownMs >= joinSettleMs) &&
+        (member.heartbeat.node === self.node ||
+          (member.knownMs >= joinSettleMs && member.heartbeat.cordoned !== true)) &&
         knowsAll(member.heartbeat, self),
     )
     .map(toCandidate);

@@ -173,6 +173,7 @@ export class FakeSessionSystem implements System {
   unknownEffects: System['unknownEffects'] = () => [];
   decide: System['decide'] = async () => ({ kind: 'accepted', id: 'decided' });
   drain: System['drain'] = () => {};
+  cordon: System['cordon'] = () => {};
   cancelEffect: System['cancelEffect'] = async () => ({ kind: 'accepted', id: 'cancelled' });
   stop: System['stop'] = () => this.bus.close();
 

@@ -316,6 +316,7 @@ const GATEWAY: NodeStatus = {
   version: '0',
   startedAtMs: 0,
   draining: false,
+  cordoned: false,
   labels: {},
   weight: 1,
   load: { cpu: 0, eventLoop: 0, effects: 0, rssBytes: 0, turnsPerSecond: 0 },

@@ -167,6 +167,42 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 
     await eventually(async () => expect(await root()).toEqual(['steady', 'one active']));
   });
 
+  it('cordons and drains a worker by its name', async () => {
+    const cluster = await openRunning();
+    for (const name of ['one', 'two']) await ready(cluster.start('worker', '--name', name));
+    await ready(cluster.start('gateway'));
+    const view = async () => {
+      const { stdout } = await cluster.run('cluster', '--json');
+      const { nodes } = JSON.parse(stdout) as {
+        nodes: { name: string; shards: number; cordoned?: boolean; draining: boolean }[];
+      };
+      return Object.fromEntries(nodes.map((node) => [node.name, node]));
+    };
+    expect(await cluster.run('cluster', 'cordon', 'three')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('there is no worker three: there are one, two'),
+    });
+    expect(await cluster.run('cluster', 'cordon', 'two')).toMatchObject({
+      code: 0,
+      stdout: 'two takes no more shards. Undo it: troupe cluster uncordon two\n',
+    });
+    await eventually(async () => expect((await view())['two']).toMatchObject({ cordoned: true }));
+    expect((await cluster.run('cluster')).stdout).toMatch(/^two +cordoned/m);
+    expect(await cluster.run('cluster', 'uncordon', 'two')).toMatchObject({ code: 0 });
+    await eventually(async () => expect((await view())['two']).toMatchObject({ cordoned: false }));
+    expect(await cluster.run('cluster', 'drain', 'one', '--json')).toMatchObject({ code: 0 });
+    await eventually(async () =>
+      expect(await view()).toMatchObject({
+        one: { draining: true, shards: 0 },
+        two: { shards: 4 },
+      }),
+    );
+    expect(await cluster.run('cluster', 'drain', 'two')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('no other worker could own the shards of two'),
+    });
+  });
+
   it('reading commands do not create a cluster', async () => {
     const cluster = await openRunning();
     for (const command of [['cluster'], ['actors', 'stored'], ['config', 'apply']]) {

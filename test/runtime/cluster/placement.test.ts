@@ -95,6 +95,32 @@ describe('workers that start', () => {
     expect(cluster.journals.takes - takes).toBe(before - nodes[1]!.shards);
   });
 
+  it('keep their shards and take no others while they are cordoned', async () => {
+    const { cluster, nodes, takes } = await steadyCluster(3);
+    const [cordoned, dying] = nodes as [SimNode, SimNode];
+    cordoned.isCordoned = true;
+    const before = cordoned.shards;
+    await cluster.run(10_000);
+    expect(cordoned.shards).toBe(before);
+    expect(cluster.journals.takes).toBe(takes);
+    dying.process.kill();
+    await cluster.run(30_000);
+    expect(cordoned.shards).toBe(before);
+    expect(cluster.servers()).not.toContain(undefined);
+    cordoned.isCordoned = false;
+    await cluster.converge();
+    expect(cordoned.shards).toBeGreaterThan(before);
+  });
+
+  it('take the shards of a dead worker when all are cordoned', async () => {
+    const { cluster, nodes } = await steadyCluster(2);
+    for (const node of nodes) node.isCordoned = true;
+    await cluster.run(2_000);
+    nodes[1]!.process.kill();
+    await cluster.run(20_000);
+    expect(cluster.servers()).not.toContain(undefined);
+  });
+
   it('move a shard only to workers that know its types (M1)', async () => {
     const { cluster, nodes } = await steadyCluster(2);
     const old = cluster.start('old', { types: ['invoice@1'] });

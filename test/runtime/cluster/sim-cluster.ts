@@ -30,6 +30,7 @@ export class SimNode {
   weight: number;
   types: readonly string[];
   isDraining = false;
+  isCordoned = false;
   hasStarted = false;
 
   constructor(id: string, name: string, cluster: SimCluster, options: NodeOptions) {
@@ -89,6 +90,7 @@ export class SimNode {
       version: '1',
       weight: this.weight,
       draining: this.isDraining,
+      cordoned: this.isCordoned,
       leaving: false,
       types: this.types,
       format: this.host.format,

@@ -11,6 +11,7 @@ export type ClusterProcess = {
   readonly role: 'worker' | 'gateway';
   readonly version: string;
   readonly draining: boolean;
+  readonly cordoned: boolean;
   readonly labels: Readonly<Record<string, string>>;
   readonly shards: number;
   readonly load: {
@@ -76,7 +77,7 @@ const isServing = ({ role, draining }: ClusterProcess): boolean => role === 'wor
 
 const NodeRow = (props: NodesProps & { readonly each: ClusterProcess }) => {
   const { each, nodes, workspace, onDrained } = props;
-  const { node, name, labels, role, draining, shards, load } = each;
+  const { node, name, labels, role, draining, cordoned, shards, load } = each;
   // No other worker could own the shards of the last one.
   const mayDrain = isServing(each) && nodes.filter(isServing).length > 1;
   return (
@@ -86,6 +87,7 @@ const NodeRow = (props: NodesProps & { readonly each: ClusterProcess }) => {
       </th>
       <td>
         {own.roles[role]} {draining && <Pill tone="warn" text={own.draining} />}
+        {cordoned && <Pill tone="warn" text={own.cordoned} />}
       </td>
       <td>{shards}</td>
       <td>{strings.number(Math.round(load.turnsPerSecond))}</td>
@@ -94,6 +96,15 @@ const NodeRow = (props: NodesProps & { readonly each: ClusterProcess }) => {
       <td>{load.effects}</td>
       <td>{own.gib(load.rssBytes)}</td>
       <td>
+        {isServing(each) && (
+          <Action
+            label={cordoned ? own.uncordon : own.cordon}
+            run={() =>
+              workspace.operate(cordoned ? 'cluster.uncordon' : 'cluster.cordon', { node })
+            }
+            onDone={onDrained}
+          />
+        )}
         {mayDrain && (
           <Action
             label={own.drain}
