@@ -19,7 +19,7 @@ import { FORMAT } from '../shard/commit/record-format.ts';
 import type { Intent } from '../shard/turn/intents.ts';
 import { Shards, type ShardsOptions } from '../shards.ts';
 import type { NodeStatus, ShardStatus } from '../system.ts';
-import type { Heartbeat, Timings } from './heartbeat.ts';
+import { type Heartbeat, nodeStatusOf, type Timings } from './heartbeat.ts';
 import { isWorking, toCandidate } from './shard-assignment.ts';
 import { Credits } from './credits.ts';
 import { Directory } from './directory.ts';
@@ -178,20 +178,7 @@ export class ClusterNode implements Hosting {
   }
 
   nodes(): readonly NodeStatus[] {
-    return this.#members.alive().map(({ heartbeat, ageMs }) => ({
-      node: heartbeat.node,
-      name: heartbeat.name,
-      role: heartbeat.role,
-      version: heartbeat.version,
-      startedAtMs: heartbeat.startedAtMs,
-      draining: heartbeat.draining,
-      cordoned: heartbeat.cordoned ?? false,
-      weight: heartbeat.weight,
-      labels: heartbeat.labels ?? {},
-      load: heartbeat.load,
-      shards: heartbeat.shards.length,
-      ageMs,
-    }));
+    return this.#members.alive().map(({ heartbeat, ageMs }) => nodeStatusOf(heartbeat, ageMs));
   }
 
   adopt(ids: readonly string[], orphaned: (id: string) => void): () => void {

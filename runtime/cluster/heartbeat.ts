@@ -4,7 +4,7 @@
  */
 import { escapeToken } from '../../protocols/subjects.ts';
 import type { Labels } from '../labels.ts';
-import type { NodeLoad, ShardStatus } from '../system.ts';
+import type { NodeLoad, NodeStatus, ShardStatus } from '../system.ts';
 
 export type Heartbeat = {
   /** unique per process */
@@ -38,6 +38,21 @@ export type Heartbeat = {
 };
 
 export const formatOf = ({ format = 0 }: Heartbeat): number => format;
+
+export const nodeStatusOf = (heartbeat: Heartbeat, ageMs: number): NodeStatus => ({
+  node: heartbeat.node,
+  name: heartbeat.name,
+  role: heartbeat.role,
+  version: heartbeat.version,
+  startedAtMs: heartbeat.startedAtMs,
+  draining: heartbeat.draining,
+  cordoned: heartbeat.cordoned ?? false,
+  weight: heartbeat.weight,
+  labels: heartbeat.labels ?? {},
+  load: heartbeat.load,
+  shards: heartbeat.shards.length,
+  ageMs,
+});
 
 export const HEARTBEAT_SUBJECT = 'cluster.beat';
 

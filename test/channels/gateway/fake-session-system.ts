@@ -65,9 +65,7 @@ export class FakeBus implements Bus {
     return () => this.#handlers.delete(handler);
   }
 
-  request(): Promise<unknown> {
-    return Promise.reject(new Error('no request uses this bus'));
-  }
+  request = (): Promise<unknown> => Promise.reject(new Error('no request uses this bus'));
 
   close(): Promise<void> {
     this.#handlers.clear();
