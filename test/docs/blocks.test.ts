@@ -34,7 +34,7 @@ describe('data is valid', () => {
   });
 });
 
-/** What is wrong with a configuration besides secrets and files that this machine lacks. */
+/** What is wrong with a configuration, or a part of one, besides secrets and files that this machine lacks. */
 function problemsOf(text: string): string[] {
   const home = scratchFolder();
   const file = write(home, 'troupe.json5', text);
@@ -51,9 +51,9 @@ function problemsOf(text: string): string[] {
 
 describe('configuration passes its check', () => {
   it.each(of('json5'))('$place', ({ text }) => {
-    const value: unknown = JSON5.parse(withoutEllipses(text));
-    expect(typeof value).toBe('object');
-    expect(problemsOf(withoutEllipses(text))).toEqual([]);
+    const whole = /^(?:\s*\/\/.*\n)*\s*\{/.test(text) ? text : `{${text}\n}`;
+    expect(typeof JSON5.parse(withoutEllipses(whole))).toBe('object');
+    expect(problemsOf(withoutEllipses(whole))).toEqual([]);
   });
 });
 

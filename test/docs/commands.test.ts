@@ -80,8 +80,8 @@ it('scripts of npm', () => {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;
   };
-  // The project of `troupe init`.
-  const known = new Set([...Object.keys(scripts), 'dev']);
+  // `dev` is in the project of `troupe init`; `env` is npm's own.
+  const known = new Set([...Object.keys(scripts), 'dev', 'env']);
   const named = pages.flatMap((page) =>
     [...readPage(page).matchAll(/npm run (?:-s )?([a-z][\w:]*)/g)].map(([, name]) => name!),
   );

@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, it } from 'vitest';
 import { root } from '../../tools/install.mjs';
-import { headingsOf, slugOf } from '../../tools/docs/markdown.ts';
+import { explicitAnchors, headingsOf, slugOf } from '../../tools/docs/markdown.ts';
 import { pages, readPage } from './pages.ts';
 
 const withoutCode = (text: string): string =>
@@ -17,7 +17,10 @@ const linksOf = (page: string): string[] =>
 
 const anchors = new Map<string, Set<string>>();
 const anchorsOf = (path: string): Set<string> => {
-  const found = anchors.get(path) ?? new Set(headingsOf(readPage(path)).map(({ id }) => id));
+  const text = readPage(path);
+  const found =
+    anchors.get(path) ??
+    new Set([...headingsOf(text).map(({ id }) => id), ...explicitAnchors(text)]);
   anchors.set(path, found);
   return found;
 };

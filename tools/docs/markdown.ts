@@ -34,6 +34,10 @@ export function anchorMaker(): (text: string) => string {
   };
 }
 
+/** Anchors of `<a id="...">`. */
+export const explicitAnchors = (markdown: string): string[] =>
+  [...markdown.matchAll(/<a id="([^"]+)">/g)].map(([, id]) => id!);
+
 export function headingsOf(markdown: string): Heading[] {
   const idOf = anchorMaker();
   return lexer(markdown)
