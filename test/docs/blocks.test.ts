@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import JSON5 from 'json5';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { templateFiles } from '../../cli/project/template.ts';
 import { ConfigError, loadConfig } from '../../runtime/config/index.ts';
 import { root } from '../../tools/install.mjs';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
@@ -34,7 +35,10 @@ describe('data is valid', () => {
   });
 });
 
-/** What is wrong with a configuration, or a part of one, besides secrets and files that this machine lacks. */
+/**
+ * What is wrong with a configuration, or a part of one, besides secrets and files that this machine
+ * lacks.
+ */
 function problemsOf(text: string): string[] {
   const home = scratchFolder();
   const file = write(home, 'troupe.json5', text);
@@ -71,11 +75,16 @@ it('TypeScript and JavaScript compile against the types of the package', () => {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const codes = of('ts', 'js');
   expect(codes.length).toBeGreaterThan(10);
-  for (const block of codes) {
-    const file = join(folder, pathOf(block));
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, block.text);
-  }
+  const put = (path: string, text: string) => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  };
+  // The tutorial begins with the files of `troupe init`.
+  const project = { name: 'shop', dependencies: {}, devDependencies: {} };
+  const files = templateFiles({ ...project, language: 'typescript' });
+  for (const [path, text] of Object.entries(files))
+    if (path.endsWith('.ts')) put(join('docs-tutorial.md', path), text);
+  for (const block of codes) put(pathOf(block), block.text);
   const config = {
     extends: '../../tsconfig.json',
     compilerOptions: {

@@ -28,7 +28,8 @@ function codeOf(page: string): string[] {
   return [...lines, ...[...spans].map(([, span]) => span!)];
 }
 
-const START = /(?:^|[;&|(] ?|\$ |env [A-Z_]+=\S+ )(?:npx (?:--no-install )?)?troupe ((?:[a-z]|--).*)/;
+const START =
+  /(?:^|[;&|(] ?|\$ |env [A-Z_]+=\S+ )(?:npx (?:--no-install )?)?troupe ((?:[a-z]|--).*)/;
 
 /** The words of a command up to a comment, a pipe or another command. */
 function wordsOf(line: string): string[] | undefined {

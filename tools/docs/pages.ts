@@ -42,12 +42,14 @@ export function indexSections(): readonly Section[] {
   return sections;
 }
 
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 const pagesOf = ({ rows }: Tokens.Table): IndexedPage[] =>
   rows.flatMap(([names, about]) =>
     (names?.tokens ?? [])
       .filter((token): token is Tokens.Link => token.type === 'link')
       .map(({ href, tokens }) => ({
-        title: plainText(tokens),
+        title: capitalized(plainText(tokens)),
         href,
         about: plainText(about?.tokens ?? []),
       })),

@@ -146,7 +146,10 @@ function entriesOf(tokens: readonly Token[], path: string, title: string): Entry
 function indexed(text: string): string {
   const start = text.slice(0, EXCERPT_CHARACTERS);
   const present = new Set(start.toLowerCase().split(/[^\p{L}\p{N}_.-]+/u));
-  const words = text.slice(EXCERPT_CHARACTERS).toLowerCase().split(/[^\p{L}\p{N}_.-]+/u);
+  const words = text
+    .slice(EXCERPT_CHARACTERS)
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}_.-]+/u);
   return `${start}\u0000${[...new Set(words)].filter((word) => word.length > 1 && !present.has(word)).join(' ')}`;
 }
 
