@@ -96,7 +96,7 @@ it('the search finds a section, and its result opens it', async (context) => {
   expect(wrong).toEqual([]);
 });
 
-it('it works on a phone, in dark colours, and is accessible', async (context) => {
+it('works on a phone, in dark colours, and is accessible', async (context) => {
   context.skip(chromiumPath === undefined, NO_CHROMIUM);
   const phone = { viewport: { width: 390, height: 800 }, colorScheme: 'dark' as const };
   const { page, wrong } = await open('tutorial.html', phone);

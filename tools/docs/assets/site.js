@@ -99,8 +99,8 @@ function hide() {
   results.hidden = true;
 }
 
-input.addEventListener('input', show);
-input.addEventListener('focus', show);
+input.addEventListener('input', () => void show());
+input.addEventListener('focus', () => void show());
 document.addEventListener('click', ({ target }) => {
   if (!target.closest('.search') || target.closest('#results a')) hide();
 });
