@@ -44,8 +44,8 @@ const load = () =>
   (loading ??= new Promise((resolve, reject) => {
     const script = document.createElement('script');
     script.src = `${base}/search-index.js`;
-    script.onload = () => resolve(window.searchIndex);
-    script.onerror = reject;
+    script.addEventListener('load', () => resolve(window.searchIndex));
+    script.addEventListener('error', reject);
     document.head.append(script);
   }));
 
