@@ -62,15 +62,21 @@ export type Troupe = {
 export async function startTroupe(options: StartOptions): Promise<Troupe> {
   const { data, port, configFile: file, settings, env, ...parts } = options;
   const { actors, tools, actions, processes } = parts;
-  const [platform, { ensureToken, loadConfig }] = await Promise.all([
+  const [platform, { ensureToken, loadConfig }, { noteRunningGateway }] = await Promise.all([
     import('../compose/embedded.ts'),
     import('../runtime/config/index.ts'),
+    import('../installation/running-gateway.ts'),
   ]);
   const loaded = loadConfig(defined({ file, settings, env, flags: defined({ data, port }) }));
   const config = ensureToken(loaded.config);
   const own = defined({ actors, tools, actions, processes });
   const troupe = await platform.startTroupe(config, own, { file: loaded.file });
   const { url, system } = troupe;
+  const forget = noteRunningGateway(config.home, url);
   const token = config.gateway.auth.token?.reveal();
-  return { url, token, system, stop: () => troupe.stop() };
+  const stop = () => {
+    forget();
+    return troupe.stop();
+  };
+  return { url, token, system, stop };
 }

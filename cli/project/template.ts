@@ -220,7 +220,7 @@ npm run dev      starts it, prints the URL of the page, and starts it again when
 \`\`\`
 
 In the page, write \`call pay_bill {"bill": "1", "cents": 4200}\`: the offline model calls the tool of src/pay-bill.${end}, which
-asks the actor of src/bill.${end}. The view Actors shows its statechart. The command line finds it with the data folder and the port:
-\`npx --no-install troupe chat --data data --port 18790\`. Actors keep their state when a file changes; after a change of the states of a chart, raise the
+asks the actor of src/bill.${end}. The view Actors shows its statechart. The command line finds it by its data folder:
+\`npx --no-install troupe chat --data data\`. Actors keep their state when a file changes; after a change of the states of a chart, raise the
 \`version\` in \`defineActor\`, and say there how to migrate.
 `;

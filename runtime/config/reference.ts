@@ -65,7 +65,9 @@ const table = (rows: readonly Row[]): string[] => [
 
 const allowedOf = (schema: TSchema): string => {
   const section: unknown = schema['x-same-as'];
-  return typeof section === 'string' ? `the keys of [${section}](#${section})` : allowed(schema);
+  return typeof section === 'string'
+    ? `the keys of [${section}](#${section.split('.')[0]})`
+    : allowed(schema);
 };
 
 const standard = (schema: TSchema) =>
