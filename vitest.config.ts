@@ -35,7 +35,7 @@ export default defineConfig({
   test: {
     // Forks: LMDB allows one environment of a folder per process, and a crash stays in its process.
     pool: 'forks',
-    maxWorkers: 3,
+    maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
     projects: [
       {

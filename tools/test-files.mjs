@@ -10,23 +10,11 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { root } from './install.mjs';
 
-/** Folders of `test` whose tests run the product in the process of the test. */
-const sharedFolders = [
-  'actors',
-  'agent',
-  'agent-runs',
-  'channels',
-  'charts',
-  'client',
-  'compose',
-  'installation',
-  'memory',
-  'operations',
-  'protocols',
-  'runtime',
-  'sample-agents',
-  'servers',
-];
+/**
+ * Folders of `test` whose files share. A folder is added after its files passed in one process on a
+ * machine that is otherwise idle.
+ */
+const sharedFolders = ['actors'];
 
 /** What a test file contains that changes its process for every file after it. */
 const changesProcess =

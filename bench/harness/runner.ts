@@ -1,7 +1,6 @@
 /**
  * Runs the repeats of scenarios one after the other, each in its own process and folder, and
  * combines their figures. A repeat that takes too long is killed with everything that it started.
- * Scenarios of a smoke run run at the same time.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -53,24 +52,15 @@ export type RunnerOptions = {
   readonly onProgress: (line: string) => void;
 };
 
-/** Scenarios of a smoke run that run at the same time; most of them wait most of the time. */
-const SMOKE_LANES = 3;
-
 export async function runScenarios(
   scenarios: readonly Scenario[],
   options: RunnerOptions,
 ): Promise<Results> {
   const startedAt = new Date().toISOString();
   if (scenarios.some(({ needsProgram }) => needsProgram)) ensureBuilt();
-  const { scale } = options;
   const results: ScenarioResult[] = [];
-  const waiting = scenarios.entries();
-  const runOneByOne = async () => {
-    for (const [at, scenario] of waiting) results[at] = await runScenario(scenario, options);
-  };
-  // Figures of a smoke run mean nothing, so its scenarios need no machine of their own.
-  const lanes = scale === 'smoke' ? SMOKE_LANES : 1;
-  await Promise.all(Array.from({ length: lanes }, runOneByOne));
+  for (const scenario of scenarios) results.push(await runScenario(scenario, options));
+  const { scale } = options;
   return { format: 1, startedAt, scale, machine: machineFacts(), scenarios: results };
 }
 
@@ -152,8 +142,10 @@ async function answerOf(worker: ChildProcess, { secondsMax }: Scenario): Promise
     answer = message as WorkerAnswer;
   });
   const end = () => endGroup(worker);
-  const interrupted = () => process.exit(130);
-  process.on('exit', end);
+  const interrupted = () => {
+    end();
+    process.exit(130);
+  };
   process.on('SIGINT', interrupted);
   process.on('SIGTERM', interrupted);
   const timer = setTimeout(() => {
@@ -164,7 +156,6 @@ async function answerOf(worker: ChildProcess, { secondsMax }: Scenario): Promise
   clearTimeout(timer);
   process.off('SIGINT', interrupted);
   process.off('SIGTERM', interrupted);
-  process.off('exit', end);
   end();
   return answer;
 }
