@@ -1,3 +1,7 @@
+/**
+ * How vitest runs the tests: which files share a process, in which order files start, and where the
+ * entries of the package are. Every test file belongs to exactly one project.
+ */
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { configDefaults, defineConfig } from 'vitest/config';
