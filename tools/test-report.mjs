@@ -1,8 +1,10 @@
 /**
  * A vitest reporter that writes the result of the run as JSON for tools/test.mjs, in addition to
- * other reporters. TROUPE_TEST_RESULT names the file.
+ * other reporters. TROUPE_TEST_RESULT names the file. `TROUPE_TEST_SECONDS=record` also records how
+ * long each file took (`test-files.mjs`).
  */
 import { writeFileSync } from 'node:fs';
+import { recordSeconds } from './test-files.mjs';
 
 const skipOf = (test) => ({ name: test.fullName, why: test.result().note });
 const firstLine = (error) => String(error?.message ?? error).split('\n')[0];
@@ -35,5 +37,7 @@ export default class TestReport {
       skipped: skipped.map(skipOf),
     };
     writeFileSync(process.env.TROUPE_TEST_RESULT, JSON.stringify(result));
+    if (process.env.TROUPE_TEST_SECONDS === 'record')
+      recordSeconds(modules.map((module) => [fileOf(module), module.diagnostic().duration]));
   }
 }

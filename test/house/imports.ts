@@ -65,7 +65,7 @@ const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
   library: (target) => !outsideProduct(target),
   'main.ts': (target) => !outsideProduct(target),
   tools: (target) => !any(inFolder('test'), inFolder('bench'))(target),
-  'vitest.config.ts': () => false,
+  'vitest.config.ts': inFolder('tools'),
   test: () => true,
   bench: () => true,
 };

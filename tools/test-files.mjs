@@ -1,0 +1,70 @@
+/**
+ * Which test files share a process, and in which order files start. vitest.config.ts uses both.
+ *
+ * A file that shares its process imports the product only once per process instead of once per
+ * file: the import of a typical file costs a second of processor time. Files whose tests change the
+ * process itself (environment, globals, mocks) or that mostly start other processes run in a
+ * process of their own.
+ */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { root } from './install.mjs';
+
+/**
+ * Folders of `test` whose files share. A folder is added after its files passed in one process on a
+ * machine that is otherwise idle.
+ */
+const sharedFolders = ['actors'];
+
+/** What a test file contains that changes its process for every file after it. */
+const changesProcess =
+  /\bvi\.(?:mock|doMock|stub|spyOn|useFakeTimers|setSystemTime)|process\.env(?:\[[^\]]*\]|\.\w+) *=[^=]|delete process\.env|process\.(?:chdir|on|once|emit)\(|\bsetGlobal|\bglobalThis(?:\.\w+|\[[^\]]*\]) *=[^=]/;
+
+/** Seconds that each file took on two cores; `TROUPE_TEST_SECONDS=record npm test` writes it. */
+const secondsFile = join(root, 'test', 'seconds.json');
+
+/** Files that take this long have a process of their own: its cost is small then. */
+const ownProcessSeconds = 6;
+
+const isTest = (path) => path.endsWith('.test.ts');
+
+function testsIn(folder) {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && isTest(entry.name))
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
+    .map((path) => relative(root, path).split(sep).join('/'));
+}
+
+/** Paths of the files that share a process, relative to the repository. */
+export function sharedFiles() {
+  const seconds = recordedSeconds();
+  return sharedFolders
+    .flatMap((folder) => testsIn(`test/${folder}`))
+    .filter((path) => (seconds[path] ?? 0) < ownProcessSeconds)
+    .filter((path) => !changesProcess.test(readFileSync(join(root, path), 'utf8')))
+    .toSorted();
+}
+
+const recordedSeconds = () =>
+  existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
+
+/**
+ * Compares two paths for a sort: files with a process of their own come first, and of each kind the
+ * longest first, so that no long file is left when the others have ended.
+ * @param shares whether a path shares its process
+ */
+export function longestFirst(shares) {
+  const seconds = recordedSeconds();
+  const of = (path) => seconds[path] ?? 0;
+  return (a, b) => Number(shares(a)) - Number(shares(b)) || of(b) - of(a) || (a < b ? -1 : 1);
+}
+
+/** Records how long files took: those of a second or more, in whole seconds. */
+export function recordSeconds(took) {
+  const entries = took.map(([path, ms]) => [path, Math.round(ms / 1000)]);
+  const long = entries
+    .filter(([, seconds]) => seconds > 0)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+  writeFileSync(secondsFile, `${JSON.stringify(Object.fromEntries(long), null, 1)}\n`);
+}
