@@ -26,7 +26,15 @@ import { knownSecrets } from './known-secrets.ts';
 import { movedKeys } from './moved-keys.ts';
 
 /** Folders of the data folder that every backup contains. */
-const CARRIED = ['store/blobs', 'workspaces', 'artifacts', 'skills', 'hooks', 'extensions', 'tenants'];
+const CARRIED = [
+  'store/blobs',
+  'workspaces',
+  'artifacts',
+  'skills',
+  'hooks',
+  'extensions',
+  'tenants',
+];
 /** Folders that hold secrets: only in encrypted backups. */
 const SEALED = ['a2a', 'mcp'];
 /** Made again, or replaced by what is in the backup otherwise. */

@@ -54,7 +54,10 @@ function addCreate(group: Command, finish: Finish): void {
     .description('write a backup, while troupe runs or not')
     .addHelpText(
       'after',
-      examples('troupe backup create --to /mnt/backups --keep 14', 'troupe backup create --to b.troupe'),
+      examples(
+        'troupe backup create --to /mnt/backups --keep 14',
+        'troupe backup create --to b.troupe',
+      ),
     )
     .action(async (options: CreateOptions) => {
       finish(await (await import('./backup.ts')).create(options));

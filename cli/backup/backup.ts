@@ -84,7 +84,8 @@ export async function create(options: CreateOptions): Promise<number> {
   if (options.json) printJson({ ...made, leftOut, ...(pruned && { pruned }) });
   else process.stdout.write(createdText(made));
   for (const line of leftOut) process.stderr.write(`left out: ${line}\n`);
-  if (!isSealed) process.stderr.write('This backup is not encrypted: keep it as secret as the data folder.\n');
+  if (!isSealed)
+    process.stderr.write('This backup is not encrypted: keep it as secret as the data folder.\n');
   return exitCodes.ok;
 }
 
@@ -98,7 +99,7 @@ function refuseCluster(config: Config): void {
     throw new TroupeError(
       'UNAVAILABLE',
       'troupe backup does not back up a cluster yet, only the data folder of troupe start. For a ' +
-        "cluster, back up the streams of all NATS servers while every worker and gateway is stopped",
+        'cluster, back up the streams of all NATS servers while every worker and gateway is stopped',
     );
   throw new TroupeError('NOT_FOUND', `${config.home} contains no data of troupe`);
 }
@@ -157,7 +158,8 @@ export async function restore(path: string, options: RestoreOptions): Promise<nu
   });
   const { config, id, cell, createdAt, position, counts } = restored;
   const { secrets, leftOut } = config;
-  if (options.json) printJson({ data: into, id, cell, createdAt, position, counts, secrets, leftOut });
+  if (options.json)
+    printJson({ data: into, id, cell, createdAt, position, counts, secrets, leftOut });
   else
     process.stdout.write(
       `${into}: restored from ${basename(restored.path)} of ${new Date(createdAt).toISOString()}\n`,
@@ -222,7 +224,9 @@ async function openingOf(options: Opening): Promise<OpenWith> {
   const passphrase = await passphraseOf(options, PASSPHRASE);
   if (options.identity === undefined) return defined({ passphrase });
   const identity = await readFile(options.identity, 'utf8').catch((cause: unknown) => {
-    throw new TroupeError('NOT_FOUND', `the identity ${options.identity} cannot be read`, { cause });
+    throw new TroupeError('NOT_FOUND', `the identity ${options.identity} cannot be read`, {
+      cause,
+    });
   });
   return { ...defined({ passphrase }), identities: [identity] };
 }

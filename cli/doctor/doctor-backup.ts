@@ -13,9 +13,14 @@ export function* backupAge(config: Config): Generator<Finding> {
   if (!existsSync(storeFolder(config))) return;
   const { to } = readBackupNotes(config);
   const days = verifiedBackupAge(config) / DAY_SECONDS;
-  if (days <= DAYS_MAX) yield ok(CHECK, `the newest verified backup is ${Math.floor(days)} days old`);
+  if (days <= DAYS_MAX)
+    yield ok(CHECK, `the newest verified backup is ${Math.floor(days)} days old`);
   else if (to === undefined && days === Infinity)
-    yield ok(CHECK, 'none yet', 'troupe backup create --to FOLDER, then troupe backup verify FOLDER');
+    yield ok(
+      CHECK,
+      'none yet',
+      'troupe backup create --to FOLDER, then troupe backup verify FOLDER',
+    );
   else
     yield warn(
       CHECK,

@@ -74,8 +74,8 @@ export type CreatedBackup = BackupCounts & {
 const TABLES: readonly BackupTable[] = ['meta', 'log', 'state'];
 
 /**
- * @throws TroupeError NOT_FOUND without a store; CONFLICT when the file exists; UNAVAILABLE (LOCKED)
- * when another process writes to the folder of backups; INTERNAL when the store is damaged
+ * @throws TroupeError NOT_FOUND without a store; CONFLICT when the file exists; UNAVAILABLE
+ * (LOCKED) when another process writes to the folder of backups; INTERNAL when the store is damaged
  */
 export async function createBackup(options: BackupOptions): Promise<CreatedBackup> {
   const { store, to, seal = {}, program } = options;

@@ -25,12 +25,7 @@ import { readDescription, WAL_FOLDER } from '../log/embedded-store.ts';
 import { LmdbSnapshot } from '../log/lmdb-snapshot.ts';
 import type { KeyedRow, TableName } from '../log/rows.ts';
 import { corrupt } from '../log/store-errors.ts';
-import {
-  decodeSegmentHeader,
-  entriesOf,
-  frameAt,
-  SEGMENT_HEADER_BYTES,
-} from '../log/wal/frame.ts';
+import { decodeSegmentHeader, entriesOf, frameAt, SEGMENT_HEADER_BYTES } from '../log/wal/frame.ts';
 
 export type Cut = {
   readonly cell: string;

@@ -5,13 +5,7 @@ import { join } from 'node:path';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { syncFolder, TEMPORARY_PREFIX } from '../blobs/durable-file.ts';
 import { lockFolder } from '../log/folder-lock.ts';
-import {
-  backupsIn,
-  type Manifest,
-  OBJECTS_FILE,
-  readManifest,
-  verifiedAt,
-} from './manifest.ts';
+import { backupsIn, type Manifest, OBJECTS_FILE, readManifest, verifiedAt } from './manifest.ts';
 import { objectFile, OBJECTS_FOLDER } from './objects.ts';
 
 export type ListedBackup =

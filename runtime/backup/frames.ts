@@ -31,7 +31,7 @@ const Header = Type.Object({
   /** a program that reads less refuses the backup */
   minReader: Type.Integer({ minimum: 1 }),
   /** time of the backup and a random part; also the name of its folder */
-  id: Type.String({ pattern: '^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$' }),
+  id: Type.String({ pattern: '^[0-9]{8}T[0-9]{9}Z-[0-9a-f]{8}$' }),
   kind: Type.Literal('embedded'),
   cell: Text(64),
   /** version of the program that wrote it */

@@ -9,7 +9,7 @@
  *
  * A folder of a backup has its name only when it is complete.
  */
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ export const BACKUP_FILE = 'backup.troupe';
 export const OBJECTS_FILE = 'objects.txt';
 const MANIFEST_FILE = 'manifest.json';
 const VERIFIED_FILE = 'verified.json';
-const ID = /^\d{8}T\d{6}Z-[0-9a-f]{8}$/;
+const ID = /^\d{8}T\d{9}Z-[0-9a-f]{8}$/;
 
 const Part = Type.Object({
   file: Type.String(),
@@ -47,10 +47,9 @@ const Manifest = Type.Object({
 export type Manifest = Static<typeof Manifest>;
 const isManifest = TypeCompiler.Compile(Manifest);
 
-export const backupId = (now: number): string => {
-  const time = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '');
-  return `${time}-${createHash('sha256').update(`${now}.${process.pid}.${Math.random()}`).digest('hex').slice(0, 8)}`;
-};
+/** Later backups have greater ids: the time to the millisecond, and a random part. */
+export const backupId = (now: number): string =>
+  `${new Date(now).toISOString().replaceAll(/[-:.]/g, '')}-${randomBytes(4).toString('hex')}`;
 
 export const hasManifest = (path: string): boolean => existsSync(join(path, MANIFEST_FILE));
 
@@ -61,7 +60,8 @@ export const writeManifest = (path: string, manifest: Manifest): Promise<void> =
 
 /**
  * The manifest of a backup's folder, whose parts other than the frames are checked.
- * @throws TroupeError NOT_FOUND without one; INVALID_ARGUMENT when it is damaged, or of a newer format
+ * @throws TroupeError NOT_FOUND without one; INVALID_ARGUMENT when it is damaged, or of a newer
+ * format
  */
 export async function readManifest(path: string): Promise<Manifest> {
   if (!hasManifest(path)) throw new TroupeError('NOT_FOUND', `there is no backup in ${path}`);

@@ -51,11 +51,7 @@ export function newRecipientKeys(): RecipientKeys {
  * @param context what the contents belong to; opening requires the same text
  * @throws TroupeError INVALID_ARGUMENT when `recipient` is none
  */
-export function sealForRecipient(
-  contents: Uint8Array,
-  recipient: string,
-  context: string,
-): Buffer {
+export function sealForRecipient(contents: Uint8Array, recipient: string, context: string): Buffer {
   const theirs = publicKeyOf(recipient);
   const { privateKey, publicKey } = generateKeyPairSync('x25519');
   const header = Buffer.concat([MAGIC, rawPublic(publicKey)]);
@@ -113,7 +109,8 @@ function publicKeyOf(text: string): KeyObject {
 
 function privateKeyOf(text: string): KeyObject {
   const raw = rawOf(text, PRIVATE);
-  if (raw === undefined) throw invalid(`the identity is not valid: it is ${PRIVATE} and 43 characters`);
+  if (raw === undefined)
+    throw invalid(`the identity is not valid: it is ${PRIVATE} and 43 characters`);
   return createPrivateKey({ key: Buffer.concat([PKCS8, raw]), type: 'pkcs8', format: 'der' });
 }
 

@@ -69,7 +69,8 @@ export async function openFileKey(
   if (!isEnvelope.Check(read))
     throw new TroupeError('INVALID_ARGUMENT', `${path} is encrypted in a form that is not known`);
   for (const { kind, sealed } of read.wraps) {
-    const attempts = kind === 'recipient' ? identities : [passphrase].filter((p) => p !== undefined);
+    const attempts =
+      kind === 'recipient' ? identities : [passphrase].filter((p) => p !== undefined);
     for (const secret of attempts) {
       const key = await opened(kind, sealed, secret);
       if (key !== undefined) return { key, envelope, about: hashOf(envelope) };

@@ -2,8 +2,9 @@
  * Framed file: the container of exports and backups. Frames in one file that is complete or absent,
  * with a checksum, and encrypted if wanted.
  *
- *   plain    troupe-export\n · gzip of (length u32, little-endian · msgpack)… · SHA-256 of all before it
- *   sealed   troupe-sealed\n · length u32 · envelope · the same gzip, encrypted · SHA-256 of all before it
+ *   plain troupe-export\n · gzip of (length u32, little-endian · msgpack)… · SHA-256 of all before
+ *   it sealed troupe-sealed\n · length u32 · envelope · the same gzip, encrypted · SHA-256 of all
+ *   before it
  *
  * Written and read as a stream: one frame is in memory at a time. A file holds conversations and
  * keys of clients, so only its owner may read it (0600).

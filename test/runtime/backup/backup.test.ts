@@ -1,6 +1,6 @@
 /** Backups of a store that a running process writes to. */
 import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -21,10 +21,21 @@ const PASSPHRASE = 'twelve horses and a cart';
 const SECRET = Buffer.alloc(32, 7);
 
 let program: Program;
+let original: string;
 beforeAll(async () => {
   program = await bundle(join(import.meta.dirname, 'load.program.ts'));
+  original = await mkdtemp(join(tmpdir(), 'troupe-backup-'));
+  const child = program.start([original]);
+  await eventually(() => {
+    if (child.lines().length < 200) throw new Error(`it accepts too little: ${child.stderr()}`);
+  });
+  child.process.kill('SIGKILL');
+  await child.ended;
+}, 60_000);
+afterAll(async () => {
+  await program.remove();
+  await rm(original, { recursive: true });
 });
-afterAll(() => program.remove());
 
 async function scratch(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'troupe-backup-'));
@@ -67,25 +78,28 @@ async function dataFolder(): Promise<string> {
   return home;
 }
 
-/** A data folder that a process wrote to until it was killed. */
+/** A data folder that a process wrote to until it was killed: a copy of the same one. */
 async function killed(): Promise<string> {
   const home = await dataFolder();
-  const { child } = await underLoad(join(home, 'store'));
-  child.process.kill('SIGKILL');
-  await child.ended;
+  await cp(original, join(home, 'store'), { recursive: true });
   return home;
 }
 
 /** Numbers that the actors of a restored store applied, when it has processed its mail. */
 async function applied(store: string, prefix: 's' | 'r', count: number): Promise<number[]> {
-  const system = await createSystem({ actors: [puppetType()], ...(await openEmbedded({ path: store })) });
+  const system = await createSystem({
+    actors: [puppetType()],
+    ...(await openEmbedded({ path: store })),
+  });
   try {
     await eventually(() => {
       for (const { lag } of system.status()) expect(lag).toBe(0);
     });
     return Array.from({ length: count }, (_, i) => {
       const found = system.inspect(puppet(`${prefix}${i}`));
-      return ((found?.context as Known | undefined)?.seen ?? []).map((s) => Number(s.split(':')[1]));
+      return ((found?.context as Known | undefined)?.seen ?? []).map((s) =>
+        Number(s.split(':')[1]),
+      );
     }).flat();
   } finally {
     await system.stop();
@@ -148,7 +162,7 @@ describe('a backup under load', () => {
       }),
     );
     await expect(stopped).rejects.toThrow('killed');
-    mkdirSync(join(backups, '~20260101T000000Z-00000000'), { recursive: true });
+    mkdirSync(join(backups, '~20260101T000000000Z-00000000'), { recursive: true });
     expect(await listBackups(backups)).toEqual([]);
     const { newObjects } = await createBackup(optionsOf(home));
     expect(newObjects).toBe(0);
@@ -159,16 +173,32 @@ describe('a backup under load', () => {
 describe('a damaged backup', () => {
   const refusals: readonly (readonly [string, (path: string, folder: string) => void, RegExp])[] = [
     ['with a changed bit', (path) => flip(join(path, 'backup.troupe')), /checksum is wrong/],
-    ['that is cut short', (path) => truncateSync(join(path, 'backup.troupe'), 5_000), /checksum is wrong/],
+    [
+      'that is cut short',
+      (path) => truncateSync(join(path, 'backup.troupe'), 5_000),
+      /checksum is wrong/,
+    ],
     ['with a changed manifest', (path) => flip(join(path, 'manifest.json')), /manifest/],
-    ['without a file', (_, folder) => rmSync(objectsIn(folder)[0]!), /object [0-9a-f]{64} is missing/],
-    ['with a changed file', (_, folder) => flip(objectsIn(folder)[0]!), /object [0-9a-f]{64} is damaged/],
+    [
+      'without a file',
+      (_, folder) => rmSync(objectsIn(folder)[0]!),
+      /object [0-9a-f]{64} is missing/,
+    ],
+    [
+      'with a changed file',
+      (_, folder) => flip(objectsIn(folder)[0]!),
+      /object [0-9a-f]{64} is damaged/,
+    ],
   ];
 
-  it.each([{ seal: {} }, { seal: { passphrase: PASSPHRASE } }])(
-    'is refused, and nothing is restored ($seal)',
+  const { recipient, identity } = newRecipientKeys();
+  it.each([
+    { kind: 'plain', seal: {}, openWith: {} },
+    { kind: 'encrypted', seal: { recipients: [recipient] }, openWith: { identities: [identity] } },
+  ])(
+    'is refused, and nothing is restored ($kind)',
     { timeout: 60_000 },
-    async ({ seal }) => {
+    async ({ seal, openWith }) => {
       const home = await killed();
       for (const [, damage, message] of refusals) {
         const folder = join(await scratch(), 'backups');
@@ -176,7 +206,7 @@ describe('a damaged backup', () => {
           optionsOf(home, { to: { folder }, seal, secret: SECRET }),
         );
         damage(path, folder);
-        const how = { from: path, openWith: seal };
+        const how = { from: path, openWith };
         const into = join(home, 'restored');
         await expect(restoreBackup({ ...how, into })).rejects.toThrow(message);
         await expect(verifyBackup({ ...how, temporary: home })).rejects.toThrow(message);
@@ -251,7 +281,10 @@ describe('an encrypted backup', () => {
     const temporary = home;
     await verifyBackup({ from: path, temporary, openWith: { identities: [identity] } });
     await verifyBackup({ from: path, temporary, openWith: { passphrase: PASSPHRASE } });
-    const others = { passphrase: 'another long sentence', identities: [newRecipientKeys().identity] };
+    const others = {
+      passphrase: 'another long sentence',
+      identities: [newRecipientKeys().identity],
+    };
     for (const [openWith, message] of [
       [{}, /is encrypted: it needs a passphrase or an identity|an identity or a passphrase/],
       [others, /what was given does not open it/],

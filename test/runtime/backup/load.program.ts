@@ -19,5 +19,5 @@ for (let n = 0; ; n++) {
   void answer.then(({ kind }) => {
     if (kind === 'accepted') process.stdout.write(`${n}\n`);
   });
-  if (n % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  if (n % 4 === 0) await new Promise((resolve) => setTimeout(resolve, 10));
 }
