@@ -38,8 +38,8 @@ export type Cut = {
   /** those with frames above the checkpoint, oldest first; at least the newest one */
   readonly segments: readonly CutSegment[];
   /** copies, in key order */
-  rows(table: TableName): Iterable<KeyedRow>;
-  close(): Promise<void>;
+  readonly rows: (table: TableName) => Iterable<KeyedRow>;
+  readonly close: () => Promise<void>;
 };
 
 export type CutSegment = {
@@ -48,7 +48,7 @@ export type CutSegment = {
   readonly bytes: number;
   /** entries of its frames above the checkpoint */
   readonly entries: number;
-  read(): AsyncIterable<Uint8Array>;
+  readonly read: () => AsyncIterable<Uint8Array>;
 };
 
 const ATTEMPTS_MAX = 20;
@@ -68,16 +68,16 @@ export async function takeCut(path: string): Promise<Cut> {
   const snapshot = new LmdbSnapshot(path);
   try {
     for (let attempt = 1; ; attempt++) {
-      const open = new OpenSegments(join(path, WAL_FOLDER));
+      const held = new OpenSegments(join(path, WAL_FOLDER));
       try {
-        const at = await attemptCut(snapshot, open, cell);
+        const at = await attemptCut(snapshot, held, cell);
         const close = async () => {
-          await open.close();
+          await held.close();
           await snapshot.close();
         };
         return { ...at, cell, storeFormat: formatVersion, rows: (t) => snapshot.all(t), close };
       } catch (error) {
-        await open.close();
+        await held.close();
         if (!(error instanceof Gap)) throw error;
         if (attempt === ATTEMPTS_MAX) throw corrupt(path, error.message);
         await sleep(RETRY_MS);
@@ -94,14 +94,14 @@ class Gap extends Error {}
 
 async function attemptCut(
   snapshot: LmdbSnapshot,
-  open: OpenSegments,
+  held: OpenSegments,
   cell: string,
 ): Promise<Pick<Cut, 'checkpoint' | 'position' | 'segments'>> {
-  await open.look();
+  await held.look();
   snapshot.renew();
   const checkpoint = decodeCheckpoint(snapshot.row('meta', CHECKPOINT));
-  await open.look();
-  const needed = open.neededAbove(checkpoint);
+  await held.look();
+  const needed = held.neededAbove(checkpoint);
   if (needed.length === 0 && checkpoint > 0) throw new Gap('its log is missing');
   const segments: CutSegment[] = [];
   let last = checkpoint;

@@ -29,7 +29,7 @@ export function portableConfig(file: string, known: readonly string[]): Portable
     const reference = typeof value === 'string' ? { env: variableOf(pointer) } : value;
     secrets.push({ path: showPointer(pointer), from: inWords(reference as SecretReference) });
     // The caller's result replaces the value as it is.
-    return reference as unknown as Secret;
+    return reference as Secret;
   });
   const found = new Set<string>();
   const without = withoutValues(portable, known, '', found);

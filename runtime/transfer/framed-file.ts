@@ -141,7 +141,7 @@ export async function* readFramedFile(
   path: string,
   words: FileWords,
   openWith: OpenWith = {},
-): AsyncGenerator<unknown> {
+): AsyncGenerator {
   const end = (await sizeOf(path, words)) - HASH_BYTES;
   const { start, unseal } = await bodyOf(path, end, openWith);
   const input = reading(path, start, end);
@@ -162,7 +162,7 @@ export async function* readFramedFile(
 
 type Body = {
   readonly start: number;
-  unseal(parts: AsyncIterable<Buffer>): AsyncIterable<Buffer>;
+  readonly unseal: (parts: AsyncIterable<Buffer>) => AsyncIterable<Buffer>;
 };
 
 async function bodyOf(path: string, end: number, openWith: OpenWith): Promise<Body> {
