@@ -167,9 +167,9 @@ type Body = {
 
 async function bodyOf(path: string, end: number, openWith: OpenWith): Promise<Body> {
   const limit = MAGIC_BYTES + LENGTH_BYTES + ENVELOPE_BYTES_MAX;
-  const parts: Buffer[] = [];
-  for await (const part of reading(path, 0, Math.min(end, limit))) parts.push(part);
-  const head = Buffer.concat(parts);
+  const first: Buffer[] = [];
+  for await (const part of reading(path, 0, Math.min(end, limit))) first.push(part);
+  const head = Buffer.concat(first);
   if (!head.subarray(0, MAGIC_BYTES).equals(SEALED))
     return { start: MAGIC_BYTES, unseal: (plain) => plain };
   const from = MAGIC_BYTES + LENGTH_BYTES;
