@@ -7,6 +7,7 @@ import { addInspect, addReplay } from './actors/actors-commands.ts';
 import type { ConfigRouteOptions } from './config/config-route.ts';
 import type { AgentOptions } from './chat/agent.ts';
 import { addAgentPrompt, addAgentWorkspace } from './agents/agent-prompt-command.ts';
+import { addBackupCommands } from './backup/backup-commands.ts';
 import { addCharts } from './charts-commands.ts';
 import type { ChatOptions } from './chat/chat.ts';
 import { addClusterCommands } from './cluster/cluster-commands.ts';
@@ -45,6 +46,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     addOpen,
     addClusterCommands(args),
     addTransferCommands,
+    addBackupCommands,
     addChat,
     addAgent,
     addOperationGroups(args),

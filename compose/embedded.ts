@@ -9,6 +9,7 @@ import { lateAsk } from '../agent/late-ask.ts';
 import { createChannelHost } from './channels.ts';
 import { openProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
+import { watchBackups } from '../installation/backup-parts.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
 import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
@@ -46,6 +47,7 @@ export async function startTroupe(
   const tasks = await openTaskParts(config, processServices, own);
   const ports = await openEmbedded({ path: storeFolder(config), durability: runtime.durability });
   processServices.blobs.open(ports.blobs);
+  watchBackups(config, processServices.metrics);
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
   const channels = createChannelHost(config, processServices, () => opening);
   const opening: Promise<System> = createSystem({

@@ -33,6 +33,7 @@ function lineOf({ status, check, message, remedy }: Finding): string {
 async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
   const checks = await import('./doctor-checks.ts');
   const { artifactStore } = await import('./doctor-artifacts.ts');
+  const { backupAge } = await import('./doctor-backup.ts');
   const { execPatterns } = await import('./doctor-exec.ts');
   const { mcpServers } = await import('./doctor-mcp.ts');
   const { memorySearch } = await import('./doctor-memory.ts');
@@ -49,6 +50,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     yield* checks.dataFolder(config);
     yield* artifactStore(config);
     yield await checks.storedData(config);
+    yield* backupAge(config);
     yield await checks.port(config, options);
     yield* await checks.models(config, process.env);
     yield memorySearch(config, process.env);

@@ -15,6 +15,7 @@ export {
   configFileName,
   loadConfig,
 } from './load.ts';
+export { type PortableConfig, portableConfig } from './portable.ts';
 export { initialConfig, SCHEMA_FILE_NAME } from './initial-file.ts';
 export { natsOptions, natsServers } from './nats.ts';
 export type { ConfigFlags } from './overrides.ts';

@@ -108,14 +108,15 @@ const walFolder = (path: string, formatVersion: number, cell: string): WalFolder
   };
 };
 
-type Description = { readonly cell: string; readonly formatVersion: number };
+export type StoreDescription = { readonly cell: string; readonly formatVersion: number };
 
-const readDescription = (path: string): Description | undefined => {
+/** undefined when the folder has none. @throws TroupeError INTERNAL: CORRUPT, or FORMAT (newer) */
+export const readDescription = (path: string): StoreDescription | undefined => {
   const file = join(path, STORE_FILE);
   if (!existsSync(file)) return undefined;
-  let read: Partial<Description> | null;
+  let read: Partial<StoreDescription> | null;
   try {
-    read = JSON.parse(readFileSync(file, 'utf8')) as Partial<Description> | null;
+    read = JSON.parse(readFileSync(file, 'utf8')) as Partial<StoreDescription> | null;
   } catch (error) {
     throw corrupt(path, `${STORE_FILE} cannot be read`, error);
   }
@@ -135,11 +136,15 @@ const readDescription = (path: string): Description | undefined => {
 };
 
 /** Complete or absent after a crash, and on the disk when it returns. */
-const writeDescription = (path: string, cell: string): void => {
+export const writeDescription = (
+  path: string,
+  cell: string,
+  formatVersion: number = FORMAT_VERSION,
+): void => {
   const draft = join(path, `${TEMPORARY_PREFIX}${STORE_FILE}`);
   const file = openSync(draft, 'w', 0o600);
   try {
-    writeSync(file, `${JSON.stringify({ cell, formatVersion: FORMAT_VERSION })}\n`);
+    writeSync(file, `${JSON.stringify({ cell, formatVersion })}\n`);
     fsyncSync(file);
   } finally {
     closeSync(file);
@@ -168,7 +173,7 @@ const openRows = (options: EmbeddedStoreOptions, exists: boolean): LmdbRows => {
 const agreeOnCell = async (
   path: string,
   rows: LmdbRows,
-  description?: Description,
+  description?: StoreDescription,
 ): Promise<string> => {
   const stored = rows.get('meta', CELL);
   let cell = stored === undefined ? undefined : Buffer.from(stored).toString('utf8');

@@ -18,6 +18,8 @@ export type LmdbTablesOptions = {
   readonly mapSizeBytes: number;
   /** true: the kernel writes to the disk when it likes */
   readonly noSync: boolean;
+  /** true: for a process beside the one that writes; the tables must exist. Default false */
+  readonly readOnly?: boolean;
 };
 
 /** Gives what LMDB reads into as it is, instead of a copy. */
@@ -37,7 +39,7 @@ export class LmdbTables implements RowsRead {
   /** read transactions of ranges that are not at their end */
   readonly #frozen = new Set<Transaction>();
 
-  constructor({ path, mapSizeBytes, noSync }: LmdbTablesOptions) {
+  constructor({ path, mapSizeBytes, noSync, readOnly = false }: LmdbTablesOptions) {
     const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
     this.root = open<Buffer, Buffer>({
       path,
@@ -46,6 +48,7 @@ export class LmdbTables implements RowsRead {
       maxDbs: 8,
       eventTurnBatching: false,
       ...(noSync ? { noSync } : {}),
+      ...(readOnly ? { readOnly } : {}),
       ...binary,
     });
     this.tables = {

@@ -10,6 +10,7 @@ import { defined } from '../../protocols/defined.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { State } from '../state/state.ts';
 import { WriteBehindState } from '../state/write-behind.ts';
+import { CHECKPOINT, decodeCheckpoint, encodeCheckpoint } from './checkpoint-row.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { EmbeddedLog } from './embedded-log.ts';
 import type { Log } from './log.ts';
@@ -58,7 +59,6 @@ export type WalStore = {
 };
 
 const SYNC_EVERY_MS = 50;
-const CHECKPOINT = Buffer.from('checkpoint');
 
 /**
  * @throws TroupeError INTERNAL: details.reason CORRUPT when stored frames are missing or damaged,
@@ -72,7 +72,7 @@ export const openWalStore = async (options: WalStoreOptions): Promise<WalStore> 
     folder,
     path,
     cell,
-    checkpoint: checkpointOf(rows),
+    checkpoint: decodeCheckpoint(rows.get('meta', CHECKPOINT)),
     onFrame(frame) {
       for (const entry of entriesOf(frame)) subjects.replay(entry);
       replayedBytes += frame.bytes.length;
@@ -162,7 +162,7 @@ class OpenStore implements WalStore {
   async #prepare(writes: RowWrite[]): Promise<void> {
     this.#health.assertSound();
     const frame = this.log.shownFrame;
-    writes.push({ table: 'meta', key: CHECKPOINT, value: encodeFrameNumber(frame) });
+    writes.push({ table: 'meta', key: CHECKPOINT, value: encodeCheckpoint(frame) });
     this.#flushes.taken = frame;
     if (this.#wal.synced < frame) await this.#sync();
   }
@@ -222,14 +222,3 @@ class Flushes {
     this.#running = undefined;
   }
 }
-
-const checkpointOf = (rows: Rows): number => {
-  const bytes = rows.get('meta', CHECKPOINT);
-  return bytes === undefined ? 0 : Buffer.from(bytes).readUIntBE(0, 6);
-};
-
-const encodeFrameNumber = (frame: number): Buffer => {
-  const bytes = Buffer.alloc(6);
-  bytes.writeUIntBE(frame, 0, 6);
-  return bytes;
-};
