@@ -22,8 +22,9 @@ import { createAgentRegistration } from './a2a.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
 import { WorkerAnnouncements } from '../actors/root/worker-announcements.ts';
 import { shareKeys } from '../installation/cell-keys.ts';
+import { watchStorage } from '../installation/cell-gauges.ts';
 import { lateAsk } from '../agent/late-ask.ts';
-import { logPlacement } from '../installation/placement-log.ts';
+import { countTakeover, logPlacement } from '../installation/placement-log.ts';
 import { createChannelHost } from './channels.ts';
 import { openProcessServices, type ProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
@@ -70,14 +71,17 @@ export type NodeOptions = {
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
   const processServices = await openProcessServices(config, true, options.own);
   const announcements = new WorkerAnnouncements();
-  const onEvent = (event: PlacementEvent) => announcements.onPlacementEvent(event);
+  const onEvent = (event: PlacementEvent) => {
+    announcements.onPlacementEvent(event);
+    countTakeover(processServices.metrics, event);
+  };
   const joined = await joinCluster(config, 'worker', processServices, { ...options, onEvent });
   const { system, shards, id, name, tasks } = joined;
   joined.compare();
   processServices.plugins.start();
   openMcpServers(processServices, system, true);
   announcements.open({ system, shards, node: id });
-  processServices.metrics.watch(system, id);
+  processServices.metrics.watch(system, { node: id, shards });
   const metrics = await serveOwnMetrics(config, processServices).catch(async (error: unknown) => {
     await system.stop();
     throw error;
@@ -129,7 +133,7 @@ export async function startClusterGateway(
     const parts = { config, processServices, system, workspaces, file, clustered: true };
     const setup = createSetup(parts);
     const services = { ...processServices, setup, notes: agentNotes(parts) };
-    const broker = { pubsub, node: id };
+    const broker = { pubsub, node: id, shards: joined.shards };
     const gateway = await openGateway(config, system, services, joined, broker);
     void joined.channels.configure(system);
     joined.compare();
@@ -213,6 +217,7 @@ async function joinCluster(
   try {
     const { blobs, pubsub, shards, store } = ports;
     const { cell } = store;
+    watchStorage(processServices.metrics, ports.storage, config.nats.storageBytes);
     await shareKeys(config, { blobs, cell, role });
     const tasks = await openTaskParts(config, processServices, options.own, blobs);
     const workspaces = workspacesOf(config, { blobs, cell, node: `${role}-${name}` });
