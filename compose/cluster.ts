@@ -162,7 +162,7 @@ type Joining = NodeOptions & { readonly onEvent?: (event: PlacementEvent) => voi
 async function openPorts(
   config: Config,
   role: 'worker' | 'gateway',
-  { log }: ProcessServices,
+  { log, metrics }: ProcessServices,
   { signal, onWait }: Joining,
 ): Promise<{ ports: Awaited<ReturnType<typeof openNats>>; name: string }> {
   const { nats, cluster } = config;
@@ -189,6 +189,7 @@ async function openPorts(
     signal,
   });
   joined = true;
+  watchStorage(metrics, () => ports.storage(), nats.storageBytes);
   return { ports, name };
 }
 
@@ -217,7 +218,6 @@ async function joinCluster(
   try {
     const { blobs, pubsub, shards, store } = ports;
     const { cell } = store;
-    watchStorage(processServices.metrics, ports.storage, config.nats.storageBytes);
     await shareKeys(config, { blobs, cell, role });
     const tasks = await openTaskParts(config, processServices, options.own, blobs);
     const workspaces = workspacesOf(config, { blobs, cell, node: `${role}-${name}` });

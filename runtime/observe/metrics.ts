@@ -120,7 +120,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     gauge: (name, help, read, everyMs) => addGauge(registry, { name, help }, read, everyMs),
     ack: () => ack.times(),
     async text(format) {
-      const text = await registry.metrics();
+      const text = (await registry.metrics()).replace(/ Nan$/gm, ' NaN');
       return format === undefined ? text : openMetricsText(text, ack.exemplars);
     },
     contentType: registry.contentType,
