@@ -1,7 +1,8 @@
 /**
- * Traces of troupe by OTLP over HTTP. Copy it beside a folder node_modules with both packages:
+ * Traces of troupe by OTLP over HTTP. Copy it beside a folder node_modules with its packages:
  *
- *   npm install @opentelemetry/sdk-trace-node @opentelemetry/exporter-trace-otlp-http
+ *   npm install @opentelemetry/resources @opentelemetry/sdk-trace-node \
+ *     @opentelemetry/exporter-trace-otlp-http
  *   OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318 node --import ./otel.mjs dist/troupe.js start
  *
  * Settings are OpenTelemetry's variables, such as OTEL_SERVICE_NAME and OTEL_TRACES_SAMPLER

@@ -219,7 +219,9 @@ class BoundedCounter {
   }
 }
 
-/** How shards came to this process. Both series exist from the start, so that a rate sees the first. */
+/**
+ * How shards came to this process. Both series exist from the start, so that rates see the first.
+ */
 class Takeovers {
   readonly #taken: Counter<'reason'>;
   readonly #failed: Counter;

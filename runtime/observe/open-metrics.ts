@@ -1,6 +1,6 @@
 /**
  * OpenMetrics 1.0 text of Prometheus metrics, with exemplars. Written here, because prom-client
- * changes the names of counters for good when it writes this format once.
+ * changes the names of counters permanently when it writes this format once.
  */
 export const OPEN_METRICS_TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 
