@@ -22,8 +22,9 @@ import { createAgentRegistration } from './a2a.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
 import { WorkerAnnouncements } from '../actors/root/worker-announcements.ts';
 import { shareKeys } from '../installation/cell-keys.ts';
+import { watchStorage } from '../installation/cell-gauges.ts';
 import { lateAsk } from '../agent/late-ask.ts';
-import { logPlacement } from '../installation/placement-log.ts';
+import { countTakeover, logPlacement } from '../installation/placement-log.ts';
 import { createChannelHost } from './channels.ts';
 import { openProcessServices, type ProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
@@ -70,14 +71,17 @@ export type NodeOptions = {
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
   const processServices = await openProcessServices(config, true, options.own);
   const announcements = new WorkerAnnouncements();
-  const onEvent = (event: PlacementEvent) => announcements.onPlacementEvent(event);
+  const onEvent = (event: PlacementEvent) => {
+    announcements.onPlacementEvent(event);
+    countTakeover(processServices.metrics, event);
+  };
   const joined = await joinCluster(config, 'worker', processServices, { ...options, onEvent });
   const { system, shards, id, name, tasks } = joined;
   joined.compare();
   processServices.plugins.start();
   openMcpServers(processServices, system, true);
   announcements.open({ system, shards, node: id });
-  processServices.metrics.watch(system, id);
+  processServices.metrics.watch(system, { node: id, shards });
   const metrics = await serveOwnMetrics(config, processServices).catch(async (error: unknown) => {
     await system.stop();
     throw error;
@@ -129,7 +133,7 @@ export async function startClusterGateway(
     const parts = { config, processServices, system, workspaces, file, clustered: true };
     const setup = createSetup(parts);
     const services = { ...processServices, setup, notes: agentNotes(parts) };
-    const broker = { pubsub, node: id };
+    const broker = { pubsub, node: id, shards: joined.shards };
     const gateway = await openGateway(config, system, services, joined, broker);
     void joined.channels.configure(system);
     joined.compare();
@@ -158,7 +162,7 @@ type Joining = NodeOptions & { readonly onEvent?: (event: PlacementEvent) => voi
 async function openPorts(
   config: Config,
   role: 'worker' | 'gateway',
-  { log }: ProcessServices,
+  { log, metrics }: ProcessServices,
   { signal, onWait }: Joining,
 ): Promise<{ ports: Awaited<ReturnType<typeof openNats>>; name: string }> {
   const { nats, cluster } = config;
@@ -185,6 +189,7 @@ async function openPorts(
     signal,
   });
   joined = true;
+  watchStorage(metrics, () => ports.storage(), nats.storageBytes);
   return { ports, name };
 }
 

@@ -9,6 +9,7 @@ import type { ChannelHost } from '../channels/messengers/channel-host.ts';
 import { webhookRoutes } from '../channels/messengers/webhook-route.ts';
 import { tenancyOf } from '../channels/tenancy.ts';
 import { agentNames } from '../installation/agent-names.ts';
+import { watchCell } from '../installation/cell-gauges.ts';
 import { messageHooks, withGatewayHooks } from '../installation/gateway-hooks.ts';
 import { pageFolder } from '../installation/page-folder.ts';
 import { warningsOf } from '../installation/start-rules.ts';
@@ -34,7 +35,8 @@ export async function openGateway(
   { tasks, channels }: EntryPointParts,
   cluster?: ClusterBroker,
 ): Promise<Gateway> {
-  processServices.metrics.watch(system, cluster?.node);
+  processServices.metrics.watch(system, cluster);
+  watchCell(processServices, system);
   const webhooks = webhookRoutes(channels);
   if (!config.a2a.enabled)
     return openClients(config, system, processServices, { routes: webhooks });

@@ -14,6 +14,8 @@ export type ClusterBroker = {
   readonly pubsub: Pubsub;
   /** this process among `system.nodes()` */
   readonly node: string;
+  /** of the cell */
+  readonly shards: number;
 };
 
 export async function openNatsEntryPoint(

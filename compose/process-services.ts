@@ -11,6 +11,7 @@ import {
   openInstallationPlugins,
   watchPlugins,
 } from '../installation/installation-plugins.ts';
+import { watchMachine } from '../installation/cell-gauges.ts';
 import { Late } from '../installation/late.ts';
 import { mcpReportsTo } from '../installation/mcp-servers.ts';
 import { watchMemory } from '../installation/memory-options.ts';
@@ -89,6 +90,7 @@ export function createProcessServices(
   const bucket = new Late<Artifacts>();
   const blobs = new Late<Blobs>();
   const metrics = createMetrics();
+  watchMachine(metrics, config);
   const ownTools = [...tools, ...plugins.tools];
   const { providers } = plugins;
   const { groupTurnsMax, residentsMax, tenantWeights, history } = config.runtime;

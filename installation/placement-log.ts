@@ -1,5 +1,5 @@
-/** What a process of a cluster logs about the others and about shards. */
-import type { PlacementEvent } from '../runtime/index.ts';
+/** What a process of a cluster logs and counts about the others and about shards. */
+import type { Metrics, PlacementEvent } from '../runtime/index.ts';
 
 type Write = (facts: object, text: string) => void;
 
@@ -16,3 +16,11 @@ export const logPlacement =
     const { node, role, weight, draining } = heartbeat;
     log.info({ node, role, weight, draining, ...more }, `cluster: ${heartbeat.name} ${kind}`);
   };
+
+export function countTakeover(
+  metrics: Pick<Metrics, 'shardTaken' | 'shardTakeFailed'>,
+  event: PlacementEvent,
+): void {
+  if (event.kind === 'took') metrics.shardTaken(event.given);
+  if (event.kind === 'take failed') metrics.shardTakeFailed();
+}

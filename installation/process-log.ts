@@ -7,6 +7,7 @@
  * secrets or payloads by contract.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { traceFields } from '../runtime/index.ts';
 import { readableLine } from './readable-log.ts';
 
 /** Names of fields whose values are never logged, at the top level and up to three levels below. */
@@ -56,4 +57,4 @@ export const createLog = (level: string, reader?: LogReader): Logger => {
 };
 
 export const logTo = (level: string, to: DestinationStream): Logger =>
-  pino({ level, redact: { paths, censor: CENSOR } }, to);
+  pino({ level, redact: { paths, censor: CENSOR }, mixin: traceFields }, to);

@@ -73,6 +73,17 @@ export async function sloReport(options: SloOptions): Promise<SloReport> {
   };
 }
 
+/**
+ * Of tasks that were accepted in the last `hours`: seconds between ETA and end that 95 of 100 keep;
+ * undefined without any.
+ */
+export async function lateP95(
+  options: Pick<SloOptions, 'index' | 'tenant' | 'hours' | 'now' | 'rowsMax'>,
+): Promise<number | undefined> {
+  const { lateSec } = await tasksSince(options, options.now - options.hours * 3_600_000);
+  return percentile95(lateSec) ?? undefined;
+}
+
 function ackObjective(metrics: Pick<Metrics, 'ack'>): Objective {
   const ack = metrics.ack();
   const since = ack ? `, since ${new Date(ack.since).toISOString()}` : '';
@@ -127,7 +138,12 @@ type Tasks = {
 };
 
 async function tasksSince(
-  { index, tenant, now, rowsMax = 200_000 }: SloOptions,
+  {
+    index,
+    tenant,
+    now,
+    rowsMax = 200_000,
+  }: Pick<SloOptions, 'index' | 'tenant' | 'now' | 'rowsMax'>,
   since: number,
 ): Promise<Tasks> {
   const late: number[] = [];

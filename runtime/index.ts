@@ -23,7 +23,15 @@ export {
   type RequestFacts,
   type WorkLabels,
 } from './observe/metrics.ts';
-export { chatSpan, inSpan, recordServed, toolSpan, usageAttributes } from './observe/spans.ts';
+export { wantsOpenMetrics } from './observe/open-metrics.ts';
+export {
+  chatSpan,
+  inSpan,
+  recordServed,
+  toolSpan,
+  traceFields,
+  usageAttributes,
+} from './observe/spans.ts';
 export { askOrThrow } from './ask-or-throw.ts';
 export { storableError } from './shard/turn/validate-message.ts';
 export { LruMap } from './lru-map.ts';

@@ -188,6 +188,8 @@ export type ShardStatus = {
   /** how far `now` is ahead of the log's clock, if that clock was set back; normally absent */
   readonly clockAheadMs?: number;
   readonly residents: number;
+  /** since when a snapshot is due and not stored, milliseconds; absent while none is late */
+  readonly snapshotDueMs?: number;
   /** the node that owns the shard; absent without a cluster */
   readonly node?: string;
   /** why the shard is not owned, or why its store accepts no records at present */

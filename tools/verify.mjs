@@ -14,10 +14,11 @@ const generators = [
   'tools/generate-sdk.ts',
   'tools/generate-operations.ts',
   'tools/generate-charts.ts',
+  'tools/generate-observability.ts',
   'tools/generate-api.ts',
 ];
-const generatedFolders = ['protocols/schemas', 'protocols/sdk', 'docs/api'];
-const generatedPages = ['docs/operations.md', 'charts/layouts.json'];
+const generatedFolders = ['protocols/schemas', 'protocols/sdk', 'docs/api', 'deploy/grafana'];
+const generatedPages = ['docs/operations.md', 'charts/layouts.json', 'deploy/prometheus-rules.yml'];
 
 function run(command, args) {
   const options = { cwd: root, stdio: 'inherit', shell: process.platform === 'win32' };

@@ -9,7 +9,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
-import type { Clock, Metrics } from '../../runtime/index.ts';
+import { type Clock, type Metrics, wantsOpenMetrics } from '../../runtime/index.ts';
 import { isLoopback, secretsEqual } from '../gateway/auth/access.ts';
 import {
   BearerGuesses,
@@ -20,8 +20,10 @@ import { AddressList, whyNotDirect, remoteOf } from '../gateway/auth/client-addr
 import { SERVER_OPTIONS } from './listener.ts';
 import { header, type Route, type RouteRequest, sendError } from './route.ts';
 
+type Rendered = Pick<Metrics, 'text' | 'contentType' | 'openMetricsType'>;
+
 export type MetricsRouteOptions = {
-  readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
+  readonly metrics: Rendered;
   /** @throws TroupeError UNAUTHORIZED, FORBIDDEN unless the caller is an operator */
   readonly operator: (request: RouteRequest) => Promise<unknown>;
 };
@@ -32,13 +34,13 @@ export const metricsRoutes = ({ metrics, operator }: MetricsRouteOptions): reado
     path: '/metrics',
     handle: async (incoming) => {
       await operator(incoming);
-      send(incoming.response, metrics, await metrics.text());
+      await send(incoming, metrics);
     },
   },
 ];
 
 export type ServeMetricsOptions = {
-  readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
+  readonly metrics: Rendered;
   readonly host: string;
   /** 0 selects a free port */
   readonly port: number;
@@ -121,7 +123,7 @@ async function answer(
   if ((request.url ?? '').split('?', 1)[0] !== '/metrics')
     throw new TroupeError('NOT_FOUND', 'only /metrics is served here');
   if (request.method !== 'GET' && request.method !== 'HEAD') return refuseMethod(response);
-  send(response, metrics, await metrics.text());
+  await send({ request, response }, metrics);
 }
 
 function refuseMethod(response: ServerResponse): void {
@@ -133,15 +135,18 @@ function refuseMethod(response: ServerResponse): void {
   );
 }
 
-function send(
-  response: ServerResponse,
-  { contentType }: Pick<Metrics, 'contentType'>,
-  text: string,
-): void {
+/** OpenMetrics for a scraper that accepts it, such as Prometheus. */
+async function send(
+  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+  metrics: Rendered,
+): Promise<void> {
+  const isOpen = wantsOpenMetrics(header(request, 'accept'));
+  const text = await metrics.text(...(isOpen ? (['openmetrics'] as const) : []));
   response.writeHead(200, {
-    'content-type': contentType,
+    'content-type': isOpen ? metrics.openMetricsType : metrics.contentType,
     'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
+    vary: 'accept',
     'x-content-type-options': 'nosniff',
   });
   response.end(text);

@@ -16,6 +16,7 @@ import type { Pubsub } from '../pubsub/pubsub.ts';
 import type { State } from '../state/state.ts';
 import { enterCell } from './cell.ts';
 import { connectNats, type NatsOptions } from './nats-connection.ts';
+import { type NatsStorage, natsStorage } from './nats-storage.ts';
 import { importEnded, openStreams } from './nats-streams.ts';
 
 export type OpenNatsOptions = NatsOptions & {
@@ -43,6 +44,8 @@ export type NatsPorts = {
   readonly pubsub: Pubsub;
   /** the cell's shard count */
   readonly shards: number;
+  /** @throws when JetStream does not answer within two seconds */
+  storage(): Promise<NatsStorage>;
 };
 
 /** Maximum duration of a drain. */
@@ -69,7 +72,8 @@ export async function openNatsPorts(options: OpenNatsOptions): Promise<NatsPorts
     };
     const bus = new NatsBus(nc, { env });
     const pubsub = new NatsPubsub(nc);
-    return { store: { log, state, cell, close }, bus, blobs, pubsub, shards };
+    const storage = () => natsStorage(nc);
+    return { store: { log, state, cell, close }, bus, blobs, pubsub, shards, storage };
   } catch (error) {
     await nc.close();
     throw error;

@@ -11,6 +11,10 @@ import { ERRORS } from '../../protocols/errors.ts';
 import { TASK_STATES } from '../../protocols/task.ts';
 import type { System } from '../system.ts';
 import { type Labels, OTHER, SeriesBound, Vocabulary } from './cardinality.ts';
+import { addGauge, type ReadNumber } from './gauges.ts';
+import { type Exemplar, OPEN_METRICS_TYPE, openMetricsText } from './open-metrics.ts';
+import { isTraced } from './spans.ts';
+import { type Watched, watchSystem } from './system-gauges.ts';
 
 /** The outcome of one envelope, at the entry point that answered it. */
 export type RequestFacts = {
@@ -29,6 +33,8 @@ export type RequestFacts = {
   readonly ackMs?: number | undefined;
   /** share of the caller's nearest quota that is used, 0 to 1 */
   readonly quotaUsed?: number | undefined;
+  /** 32 hex digits */
+  readonly traceId?: string | undefined;
 };
 
 /** The outcome of a task's work. */
@@ -53,13 +59,22 @@ export interface Metrics {
   retry(labels: WorkLabels): void;
   deadLetter(labels: WorkLabels): void;
   /** Shards, their mail and this process's load, read at each scrape. */
-  watch(system: Pick<System, 'status' | 'nodes'>, node?: string): void;
-  /** A number that is read at each scrape. @throws Error when the name is taken */
-  gauge(name: string, help: string, read: () => number): void;
+  watch(system: Pick<System, 'status' | 'nodes'>, watched?: Watched): void;
+  /** This worker owns a shard from now on. `given`: another worker handed it over. */
+  shardTaken(given: boolean): void;
+  /** This worker tried to own a shard and could not. */
+  shardTakeFailed(): void;
+  /**
+   * A number that is read at each scrape, at most once in `everyMs` (default 0). A read that fails
+   * is NaN. @throws Error when the name is taken
+   */
+  gauge(name: string, help: string, read: ReadNumber, everyMs?: number): void;
   /** How long acceptance took at this process; undefined before the first. */
   ack(): AckTimes | undefined;
-  text(): Promise<string>;
+  /** In Prometheus' text format 0.0.4, or as OpenMetrics, where metrics name traces. */
+  text(format?: 'openmetrics'): Promise<string>;
   readonly contentType: string;
+  readonly openMetricsType: string;
 }
 
 export type MetricsOptions = {
@@ -86,24 +101,30 @@ const STATUSES: ReadonlySet<string> = new Set([...TASK_STATES, 'REFUSED']);
 /** A registry of its own for each call: two in one process do not add up. */
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const registry = new Registry();
+  const now = options.now ?? Date.now;
   if (options.process ?? true)
     collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_EVERY_MS });
   const counters = new Counters(registry, options.isOffered ?? (() => true));
-  const ack = new AckHistogram(registry, (options.now ?? Date.now)());
+  const ack = new AckHistogram(registry, now);
+  const takeovers = new Takeovers(registry);
   return {
     request(facts) {
       counters.request(facts);
-      if (facts.ackMs !== undefined) ack.add(facts.ackMs);
+      if (facts.ackMs !== undefined) ack.add(facts.ackMs, facts.traceId);
     },
     retry: (labels) => counters.work('retries', labels),
     deadLetter: (labels) => counters.work('deadLetters', labels),
-    watch: (system, node) => watch(registry, system, node),
-    gauge(name, help, read) {
-      addGauge(registry, name, help, read);
-    },
+    watch: (system, watched = {}) => watchSystem(registry, system, watched),
+    shardTaken: (given) => takeovers.taken(given),
+    shardTakeFailed: () => takeovers.failed(),
+    gauge: (name, help, read, everyMs) => addGauge(registry, { name, help }, read, everyMs),
     ack: () => ack.times(),
-    text: () => registry.metrics(),
+    async text(format) {
+      const text = (await registry.metrics()).replace(/ Nan$/gm, ' NaN');
+      return format === undefined ? text : openMetricsText(text, ack.exemplars);
+    },
     contentType: registry.contentType,
+    openMetricsType: OPEN_METRICS_TYPE,
   };
 }
 
@@ -198,6 +219,37 @@ class BoundedCounter {
   }
 }
 
+/**
+ * How shards came to this process. Both series exist from the start, so that rates see the first.
+ */
+class Takeovers {
+  readonly #taken: Counter<'reason'>;
+  readonly #failed: Counter;
+
+  constructor(registry: Registry) {
+    this.#taken = new Counter({
+      name: 'troupe_shard_takeovers_total',
+      help: 'shards that this worker took: handed over by another, or without an owner',
+      labelNames: ['reason'],
+      registers: [registry],
+    });
+    this.#failed = new Counter({
+      name: 'troupe_shard_takeovers_failed_total',
+      help: 'attempts to take a shard that failed',
+      registers: [registry],
+    });
+    for (const reason of ['handed_over', 'unowned']) this.#taken.inc({ reason }, 0);
+  }
+
+  taken(given: boolean): void {
+    this.#taken.inc({ reason: given ? 'handed_over' : 'unowned' });
+  }
+
+  failed(): void {
+    this.#failed.inc();
+  }
+}
+
 /** Without labels, so that one number describes the whole process. */
 class AckHistogram {
   readonly #since: number;
@@ -205,8 +257,13 @@ class AckHistogram {
   readonly #counts = new Array<number>(BUCKETS_MS.length + 1).fill(0);
   readonly #histogram: Histogram;
 
-  constructor(registry: Registry, since: number) {
-    this.#since = since;
+  readonly #now: () => number;
+  /** the last traced observation of each bucket */
+  readonly exemplars = new Map<string, Exemplar>();
+
+  constructor(registry: Registry, now: () => number) {
+    this.#since = now();
+    this.#now = now;
     this.#histogram = new Histogram({
       name: 'troupe_ack_ms',
       help: 'from an envelope to its durable acceptance, milliseconds',
@@ -215,10 +272,13 @@ class AckHistogram {
     });
   }
 
-  add(ms: number): void {
+  add(ms: number, traceId: string | undefined): void {
     this.#histogram.observe(ms);
     const bucket = BUCKETS_MS.findIndex((bound) => ms <= bound);
     this.#counts[bucket < 0 ? BUCKETS_MS.length : bucket]!++;
+    if (traceId === undefined || !isTraced()) return;
+    const line = `troupe_ack_ms_bucket{le="${BUCKETS_MS[bucket] ?? '+Inf'}"}`;
+    this.exemplars.set(line, { traceId, value: ms, at: this.#now() });
   }
 
   times(): AckTimes | undefined {
@@ -240,43 +300,4 @@ function quantile(counts: readonly number[], rank: number): number {
     return low + ((high - low) * (rank - below)) / count;
   }
   return BUCKET_MS_MAX;
-}
-
-function watch(
-  registry: Registry,
-  system: Pick<System, 'status' | 'nodes'>,
-  node: string | undefined,
-): void {
-  const own = () =>
-    system.status().filter((shard) => shard.node === undefined || shard.node === node);
-  const load = () => system.nodes().find((one) => one.node === node)?.load;
-  const add = (name: string, help: string, read: () => number) =>
-    addGauge(registry, name, help, read);
-  add('troupe_shards_owned', 'shards that this process owns', () => {
-    return own().filter(({ state }) => state === 'owned').length;
-  });
-  add('troupe_shards_quarantined', 'quarantined shards of this process', () => {
-    return own().filter(({ state }) => state === 'quarantined').length;
-  });
-  add('troupe_clock_ahead_seconds', 'stored times are ahead of a clock that was set back', () => {
-    return Math.max(0, ...own().map(({ clockAheadMs = 0 }) => clockAheadMs)) / 1_000;
-  });
-  add('troupe_mailbox_lag', 'messages that wait for their turn here', () => {
-    return own().reduce((sum, { lag }) => sum + lag, 0);
-  });
-  add('troupe_actors_resident', 'actors in memory', () => {
-    return own().reduce((sum, { residents }) => sum + residents, 0);
-  });
-  if (node === undefined) return;
-  add('troupe_effects_running', 'effects that run here', () => load()?.effects ?? 0);
-  add('troupe_turns_per_second', 'turns of the last moments', () => load()?.turnsPerSecond ?? 0);
-}
-
-function addGauge(registry: Registry, name: string, help: string, read: () => number): void {
-  const gauge: Gauge = new Gauge({
-    name,
-    help,
-    registers: [registry],
-    collect: () => gauge.set(read()),
-  });
 }

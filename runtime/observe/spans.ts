@@ -2,8 +2,9 @@
  * Spans: what the program reports to an OpenTelemetry tracer; every name and attribute is in this
  * one file. Only the API is used: without a registered SDK there are no spans.
  *  - `a2a.submit {action}`: one envelope at an Edge, child of the caller's span
- *  - `effect {actor type}.{effect}`: one attempt of work outside a turn; turns have no spans,
- *    because they are too many and too short
+ *  - `turn {actor type}.{event}`: one turn with a known trace, until its record counts. A sampler
+ *    decides which are recorded; each costs a few microseconds
+ *  - `effect {actor type}.{effect}`: one attempt of work outside a turn
  *  - `chat {model}`, `execute_tool {tool}`: calls of models and tools, as the semantic conventions
  *    for generative AI name them (v1.37 and later)
  *
@@ -20,6 +21,7 @@ import {
   context,
   createTraceState,
   INVALID_SPAN_CONTEXT,
+  isSpanContextValid,
   ProxyTracerProvider,
   ROOT_CONTEXT,
   type Span,
@@ -62,7 +64,7 @@ const tracer = (): Tracer => trace.getTracer(NAME);
 const UNRECORDED = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
 
 /** Whether a tracer is registered: creating a span costs several microseconds even without one. */
-const isTraced = (): boolean => {
+export const isTraced = (): boolean => {
   const provider = trace.getTracerProvider();
   if (!(provider instanceof ProxyTracerProvider)) return true;
   return provider.getDelegateTracer(NAME) !== undefined;
@@ -120,6 +122,51 @@ export const effectSpan = (effect: {
     'troupe.effect_id': effect.id,
   },
 });
+
+/** The facts of a turn that has run and is not committed yet. */
+export type TracedTurn = {
+  readonly actor: string;
+  readonly event: string;
+  /** how the input ended, as `applied` */
+  readonly result: string;
+  readonly turn: number;
+  readonly traceId: string;
+  /** epoch milliseconds, with fractions */
+  readonly begunAt: number;
+};
+
+/**
+ * Begins the span of a turn that has run; undefined if it is not sampled. Call `end` when the
+ * record counts; the span of a turn that never counts is not recorded.
+ */
+export function turnSpan(made: TracedTurn): Span | undefined {
+  const { actor, event, result, turn, traceId, begunAt } = made;
+  const span = tracer().startSpan(
+    `turn ${actor.split('/', 2)[1] ?? ''}.${event}`,
+    {
+      kind: SpanKind.INTERNAL,
+      startTime: begunAt,
+      attributes: {
+        'troupe.actor': actor,
+        'troupe.event': event,
+        'troupe.result': result,
+        'troupe.turn': turn,
+      },
+    },
+    parentOf(traceId),
+  );
+  if (!span.isRecording()) return undefined;
+  if (result === 'crashed') span.setStatus({ code: SpanStatusCode.ERROR });
+  return span;
+}
+
+/** The ids of the active span, as fields of a log line; {} without one. */
+export const traceFields = (): { trace_id?: string; span_id?: string } => {
+  const active = trace.getActiveSpan()?.spanContext();
+  return active && isSpanContextValid(active)
+    ? { trace_id: active.traceId, span_id: active.spanId }
+    : {};
+};
 
 /** A call of a language model. @param call.provider as configured, as `anthropic` */
 export const chatSpan = (call: {

@@ -140,6 +140,7 @@ export class OwnedShard {
     const { turnNo, mailFloor, ctlFloor } = this.#fold.scalars;
     const clockAheadMs = this.#time.aheadMs();
     const { trouble } = this.#journal;
+    const snapshotDueMs = this.#retention.snapshotDueMs();
     return {
       epoch: this.#writer.epoch,
       position: this.#journal.last,
@@ -150,6 +151,7 @@ export class OwnedShard {
       now: this.#time.now(),
       residents: this.#actors.size,
       ...(clockAheadMs > 0 ? { clockAheadMs } : {}),
+      ...(snapshotDueMs > 0 ? { snapshotDueMs } : {}),
       ...(trouble ? { why: trouble } : {}),
     };
   }

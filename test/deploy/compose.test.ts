@@ -1,6 +1,6 @@
 /**
  * The environment that docker-compose.yml gives its containers, without an engine: the keys that
- * its service creates fit the shipped configuration, and Prometheus scrapes existing metrics.
+ * its service creates fit the shipped configuration.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openArtifacts } from '../../installation/artifact-bucket.ts';
 import { loadConfig } from '../../runtime/config/index.ts';
-import { createMetrics } from '../../runtime/index.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
 
 const shipped = (name: string): string =>
@@ -58,17 +57,6 @@ describe('the service keys', () => {
     expect(read(folder, 'token/gateway')).toBe('my own "token" $HOME');
     expect(read(folder, 'keys/artifacts.key')).toBe(key);
   });
-});
-
-it('alarms of Prometheus use metrics that exist', async () => {
-  const metrics = createMetrics({ process: false });
-  metrics.watch({ status: () => [], nodes: () => [] });
-  const text = await metrics.text();
-  const rules = shipped('deploy/prometheus-rules.yml');
-  const names = new Set(rules.match(/\b(?:a2a|troupe)_[a-z_]+[a-z]\b/g));
-  expect(names.size).toBeGreaterThanOrEqual(4);
-  for (const name of names)
-    expect(text).toMatch(new RegExp(`^# TYPE ${name.replace(/_bucket$/, '')} `, 'm'));
 });
 
 it('the common address forwards to every gateway, and gateways publish no other port', () => {

@@ -1,7 +1,9 @@
 import { Writable } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { logTo } from '../../installation/process-log.ts';
 import { TroupeError } from '../../protocols/errors.ts';
+import { inSpan, toolSpan } from '../../runtime/index.ts';
+import { registerTracer } from '../runtime/observe/tracer.ts';
 
 const SECRET = 'hunter2-4711';
 
@@ -16,6 +18,22 @@ const logged = (write: (log: ReturnType<typeof logTo>) => void): string => {
   write(logTo('trace', to));
   return text;
 };
+
+it('a line that is written inside a span has its ids, and no other line', async () => {
+  const tracer = registerTracer();
+  onTestFinished(() => tracer.stop());
+  let line = '';
+  const span = await inSpan(
+    () => toolSpan({ name: 'read', id: '1' }),
+    async (active) => {
+      line = logged((log) => log.info('reading'));
+      return active.spanContext();
+    },
+  );
+  const ids = { trace_id: span.traceId, span_id: span.spanId };
+  expect(JSON.parse(line)).toMatchObject({ ...ids, msg: 'reading' });
+  expect(logged((log) => log.info('done'))).not.toContain('trace_id');
+});
 
 describe('the log', () => {
   it.each([

@@ -44,6 +44,13 @@ export const natsSection = section('the NATS servers of a cluster', {
         'number of servers that store each message; more than 1 requires as many servers of version 2.11 or newer',
     }),
   ),
+  storageBytes: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description:
+        'bytes that the servers may store in JetStream (`max_file_store`), for the metric of the limit; default: the limit of the account',
+    }),
+  ),
   env: Type.String({
     pattern: '^[A-Za-z0-9_-]{1,32}$',
     'x-allowed': 'letters, digits, _ and -, at most 32',

@@ -199,6 +199,8 @@ export class AfterCommits {
         return;
       case 'abandoned':
         return outside.abandoned?.(step.letter);
+      case 'span':
+        return step.span.end();
     }
   }
 

@@ -32,7 +32,9 @@ export type AfterCommit =
   | { readonly kind: 'start'; readonly intent: string }
   | { readonly kind: 'abort'; readonly intent: string }
   | { readonly kind: 'arm'; readonly due: number; readonly timer: string }
-  | { readonly kind: 'abandoned'; readonly letter: DeadLetterAsk };
+  | { readonly kind: 'abandoned'; readonly letter: DeadLetterAsk }
+  /** of a turn that is traced */
+  | { readonly kind: 'span'; readonly span: { end(): void } };
 
 export class Draft {
   readonly puts = new Map<string, FoldPut>();

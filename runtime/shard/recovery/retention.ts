@@ -10,6 +10,7 @@
 import { errorData } from '../../../protocols/errors.ts';
 import { journalSubject, mailboxSubject } from '../../../protocols/subjects.ts';
 import type { Blobs } from '../../blobs/blobs.ts';
+import type { Clock } from '../../clock/clock.ts';
 import type { CommittedTurns } from '../../history/batch.ts';
 import type { HistoryRules } from '../../history/policy.ts';
 import { ShardHistory } from '../../history/shard-history.ts';
@@ -32,6 +33,7 @@ export type RetentionOptions = {
   readonly log: Log;
   readonly state: State;
   readonly blobs: Blobs;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly fold: Fold;
   readonly epoch: Position;
   /** records kept behind the state where the log is atomic; default 1,000 */
@@ -67,6 +69,8 @@ export class Retention {
   #writing = false;
   #closed = false;
   #notBeforeRecords = 0;
+  /** when this owner first found that a snapshot is due which no record covers yet */
+  #dueSinceMs: number | undefined;
   readonly #history: ShardHistory | undefined;
 
   constructor(options: RetentionOptions) {
@@ -79,6 +83,11 @@ export class Retention {
   close(): void {
     this.#closed = true;
     this.#history?.close();
+  }
+
+  /** Since when a snapshot is due and not stored; 0 if none is. */
+  snapshotDueMs(): number {
+    return this.#dueSinceMs === undefined ? 0 : this.#o.clock.monotonicMs() - this.#dueSinceMs;
   }
 
   /** Turns of a record that counts at `position`. */
@@ -101,6 +110,7 @@ export class Retention {
     this.#snapshot = this.#o.fold.scalars.snapshot;
     this.#writing = false;
     this.#notBeforeRecords = 0;
+    this.#dueSinceMs = undefined;
     if (!before) return;
     this.#trim(before.covers, before.mailFloor, before.ctlFloor);
     this.#sweep(before.covers).catch((error: unknown) =>
@@ -150,9 +160,10 @@ export class Retention {
   #isDue(): boolean {
     const { snapshotEvery = SNAPSHOT_EVERY, snapshotBytes = SNAPSHOT_BYTES, blobs } = this.#o;
     const { records, bytes } = this.#o.fold.scalars.since;
-    if (this.#writing || this.#closed || records < this.#notBeforeRecords) return false;
     if (records < snapshotEvery && bytes < snapshotBytes) return false;
     if (bytes * 2 < (this.#snapshot?.bytes ?? 0)) return false;
+    this.#dueSinceMs ??= this.#o.clock.monotonicMs();
+    if (this.#writing || this.#closed || records < this.#notBeforeRecords) return false;
     return (underWay.get(blobs) ?? 0) < SNAPSHOTS_AT_ONCE;
   }
 

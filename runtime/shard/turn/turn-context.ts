@@ -16,6 +16,7 @@ import { Draft, type Group, type Verdict } from '../commit/group.ts';
 import { messageId } from '../commit/message-ids.ts';
 import type { OutItem, TurnResult } from '../commit/records.ts';
 import type { Limits } from '../limits.ts';
+import { isTraced, turnSpan } from '../../observe/spans.ts';
 import type { TurnSource } from './turn-source.ts';
 
 /** The environment of a shard's turns: no clock and no I/O. */
@@ -105,8 +106,29 @@ export function writeTurn(
 ): void {
   const { nextTurnNo: turnNo } = group;
   const t: TurnContext = { world, fold, group, residents, draft: new Draft(), turnNo };
+  const begunAt = isTraced() ? performance.timeOrigin + performance.now() : undefined;
   const ended = run(t);
+  if (begunAt !== undefined) traceTurn(t, ended, begunAt);
   group.finish(t.draft, { input, ...ended }, t.source);
+}
+
+/** The span of a turn whose input has a trace ends when the record counts. */
+function traceTurn({ draft, source, turnNo }: TurnContext, ended: Verdict, begunAt: number): void {
+  const traced = traceOf(source);
+  if (traced === undefined) return;
+  const { actor, result } = ended;
+  const span = turnSpan({ ...traced, actor, result, turn: turnNo, begunAt });
+  if (span) draft.after.push({ kind: 'span', span });
+}
+
+function traceOf(
+  source: TurnSource | undefined,
+): { readonly event: string; readonly traceId: string } | undefined {
+  if (source?.kind === 'message' && source.item.traceId !== undefined)
+    return { event: source.item.event.type, traceId: source.item.traceId };
+  if (source?.kind === 'outcome' && source.intent?.traceId !== undefined)
+    return { event: `${source.intent.src} ended`, traceId: source.intent.traceId };
+  return undefined;
 }
 
 /** Discards what the turn has drafted, except these rows. */

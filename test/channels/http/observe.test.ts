@@ -87,6 +87,10 @@ describe('the port of a worker', () => {
       fetch(`http://127.0.0.1:${served.port}${path}`, { method });
     expect(await (await at('/metrics')).text()).toContain('a2a_requests_total');
     expect((await at('/metrics', 'HEAD')).status).toBe(200);
+    const accept = 'application/openmetrics-text;version=1.0.0,text/plain;q=0.5';
+    const open = await fetch(`http://127.0.0.1:${served.port}/metrics`, { headers: { accept } });
+    expect(open.headers.get('content-type')).toMatch(/^application\/openmetrics-text/);
+    expect(await open.text()).toMatch(/# EOF\n$/);
     const posted = await at('/metrics', 'POST');
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
     expect((await at('/v1/slo')).status).toBe(404);

@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { ERRORS } from '../../../protocols/errors.ts';
 import { createMetrics, SERIES_MAX } from '../../../runtime/observe/metrics.ts';
+import { registerTracer } from './tracer.ts';
 
 const facts = {
   action: 'orders.place_order',
@@ -142,6 +143,50 @@ describe('metrics', () => {
     expect(ack.p95Ms).toBeLessThan(200);
     for (let n = 0; n < 100; n++) metrics.request({ ...facts, ackMs: 60_000 });
     expect(metrics.ack()!.p95Ms).toBe(10_000);
+  });
+
+  it('name the traces of acceptances as OpenMetrics, while a tracer is registered', async () => {
+    const metrics = createMetrics({ now: () => 1_500 });
+    metrics.request({ ...facts, ackMs: 8, traceId: 'a'.repeat(32) });
+    expect(await metrics.text('openmetrics')).not.toContain(' # {');
+    const tracer = registerTracer();
+    onTestFinished(() => tracer.stop());
+    metrics.request({ ...facts, ackMs: 8, traceId: 'b'.repeat(32) });
+    const text = await metrics.text('openmetrics');
+    expect(text).toContain(
+      `troupe_ack_ms_bucket{le="10"} 2 # {trace_id="${'b'.repeat(32)}"} 8 1.5\n`,
+    );
+    expect(text).toMatch(/\n# TYPE a2a_requests counter\na2a_requests_total\{/);
+    expect(text).toMatch(/\n# EOF\n$/);
+    expect(text).not.toContain('\n\n');
+    // and the other format has neither
+    expect(await metrics.text()).toMatch(/\n# TYPE a2a_requests_total counter\n/);
+    expect(await metrics.text()).not.toMatch(/trace_id|EOF/);
+  });
+
+  it('count shards without an owner, and report a number that cannot be read as NaN', async () => {
+    const metrics = createMetrics({ process: false });
+    const shard = { epoch: 1, position: 0, turnNo: 0, mailFloor: 0, ctlFloor: 0, now: 0 };
+    const idle = { ...shard, lag: 0, residents: 0 };
+    const status = () =>
+      [
+        { ...idle, shard: 0, state: 'owned', node: 'a', snapshotDueMs: 4_000 },
+        { ...idle, shard: 1, state: 'quarantined', node: 'b' },
+        { ...idle, shard: 2, state: 'loading', node: 'b' },
+      ] as const;
+    metrics.watch({ status, nodes: () => [] }, { node: 'a', shards: 5 });
+    metrics.gauge('troupe_broken', 'cannot be read', () => Promise.reject(new Error('down')));
+    metrics.shardTaken(false);
+    metrics.shardTakeFailed();
+    const text = await metrics.text();
+    expect(valueOf(text, 'troupe_shards_unowned')).toBe(3);
+    expect(valueOf(text, 'troupe_snapshot_overdue_seconds')).toBe(4);
+    expect(valueOf(text, 'troupe_broken')).toBeNaN();
+    expect(seriesOf(text, 'troupe_shard_takeovers_total')).toEqual([
+      'troupe_shard_takeovers_total{reason="handed_over"} 0',
+      'troupe_shard_takeovers_total{reason="unowned"} 1',
+    ]);
+    expect(valueOf(text, 'troupe_shard_takeovers_failed_total')).toBe(1);
   });
 
   it("read the runtime's own metrics at each scrape", async () => {

@@ -102,6 +102,29 @@ describe('work that an envelope causes', () => {
     expect(call!.parentSpanContext?.spanId).toBe(attempt!.spanContext().spanId);
   });
 
+  it('has a span for each turn whose input has the trace, ended when its record counts', async () => {
+    await tell(traceId);
+    const turns = await eventually(() => {
+      expect(tracer.turns()).toHaveLength(3);
+      return tracer.turns();
+    });
+    expect(turns.map(({ name }) => name)).toEqual([
+      'turn clerk.work',
+      'turn worker.work',
+      'turn worker.fail ended',
+    ]);
+    for (const turn of turns) {
+      expect(turn.spanContext().traceId).toBe(traceId);
+      expect(turn.attributes).toMatchObject({ 'troupe.result': 'applied' });
+    }
+  });
+
+  it('has no span for a turn without a trace', async () => {
+    await tell();
+    await eventually(() => expect(tracer.spans()).toHaveLength(2));
+    expect(tracer.turns()).toEqual([]);
+  });
+
   it('records an error by its code and never by its text', async () => {
     await tell(traceId);
     await eventually(() => expect(tracer.spans()).toHaveLength(2));

@@ -9,8 +9,9 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 
 export type RecordingTracer = {
-  /** in the order they ended */
+  /** without those of turns, in the order they ended */
   spans(): readonly ReadableSpan[];
+  turns(): readonly ReadableSpan[];
   /** No tracer is registered any more. */
   stop(): Promise<void>;
 };
@@ -20,8 +21,10 @@ export const registerTracer = (): RecordingTracer => {
   const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
   trace.setGlobalTracerProvider(provider);
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  const isTurn = ({ name }: ReadableSpan) => name.startsWith('turn ');
   return {
-    spans: () => exporter.getFinishedSpans(),
+    spans: () => exporter.getFinishedSpans().filter((span) => !isTurn(span)),
+    turns: () => exporter.getFinishedSpans().filter(isTurn),
     stop: async () => {
       await provider.shutdown();
       trace.disable();
