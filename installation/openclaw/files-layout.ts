@@ -78,7 +78,7 @@ function readArchives(
       found.warnings.push(`${place} exists: OpenClaw seems to run. Stop it, and import again`);
       continue;
     }
-    const sessionId = id ?? /^(.+)\.jsonl$/.exec(name)?.[1];
+    const sessionId = id ?? /^(.+)(?<!\.trajectory)\.jsonl$/.exec(name)?.[1];
     if (sessionId === undefined || (id === undefined && named.has(sessionId))) continue;
     const isTopic = /-topic-/.test(sessionId);
     if (reason === 'reset' || (id === undefined && !isTopic)) {

@@ -40,12 +40,20 @@ export function databasesIn(state: string): ReadonlyMap<string | undefined, stri
 
 /**
  * Returns what removes the copies; call it when every session is read.
- * @throws TroupeError INVALID_ARGUMENT when this Node is too old
+ * @throws TroupeError INVALID_ARGUMENT when sessions are in databases and this Node is too old
  */
 export async function readSqliteLayout(state: string, found: Findings): Promise<() => void> {
   const paths = databasesIn(state);
   if (paths.size === 0) return () => {};
   const sqlite = await loadSqlite();
+  if (sqlite === undefined) {
+    if (paths.size > 1 || !paths.has(undefined)) throw tooOld(process.versions.node);
+    // Until 2026.7.1 only jobs and devices are in a database.
+    found.warnings.push(`${join(state, STATE)} is not read: ${tooOld(process.versions.node).message}`);
+    const reason = 'schedules and devices are in it: it needs Node 22.15';
+    found.leftOut.push({ kind: 'database', id: STATE, reason });
+    return () => {};
+  }
   found.layouts.add('sqlite');
   const folder = mkdtempSync(join(tmpdir(), 'troupe-openclaw-'));
   const open: Database[] = [];
@@ -63,20 +71,20 @@ export async function readSqliteLayout(state: string, found: Findings): Promise<
   };
 }
 
-/** @throws TroupeError INVALID_ARGUMENT */
-async function loadSqlite(): Promise<Sqlite> {
+/** undefined: this Node is too old. */
+async function loadSqlite(): Promise<Sqlite | undefined> {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  if (major > 22 || (major === 22 && minor >= 15)) {
-    const name = 'node:sqlite';
-    return (await import(name)) as Sqlite;
-  }
-  throw new TroupeError(
-    'INVALID_ARGUMENT',
-    `this installation of OpenClaw is in SQLite databases, which Node ${process.versions.node} ` +
-      'cannot read: run this command with Node 22.15 or newer, for example ' +
-      '`npx -p node@22 -p troupe troupe import openclaw`. troupe itself may stay on this Node',
-  );
+  if (major < 22 || (major === 22 && minor < 15)) return undefined;
+  const name = 'node:sqlite';
+  return (await import(name)) as Sqlite;
 }
+
+const tooOld = (version: string): TroupeError =>
+  new TroupeError(
+    'INVALID_ARGUMENT',
+    `OpenClaw's SQLite databases need Node 22.15 or newer, and this is Node ${version}: install ` +
+      'Node 22, or run this command once as `npx -p node@22 -p troupe troupe import openclaw`',
+  );
 
 function openCopy(
   { DatabaseSync }: Sqlite,
