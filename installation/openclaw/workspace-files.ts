@@ -56,23 +56,26 @@ function foldersOf(state: string, config: Fields, agent: FoundAgent): readonly s
 const entriesOf = (folder: string): readonly Dirent[] =>
   existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : [];
 
+/** Files of the folder itself, and those below `memory` and `skills`. */
 function filesIn(folder: string): readonly string[] {
-  const files: string[] = [];
-  const queue = [
-    { path: folder, entries: entriesOf(folder) },
-    ...['memory', 'skills'].map((name) => {
-      const path = join(folder, name);
-      return { path, entries: entriesOf(path) };
-    }),
-  ];
-  const isTop = (path: string) => path === folder;
+  const top = entriesOf(folder).filter((entry) => entry.isFile());
+  const below = ['memory', 'skills'].flatMap((name) =>
+    filesBelow(join(folder, name)).map(({ source }) => source),
+  );
+  return [...top.map(({ name }) => join(folder, name)), ...below];
+}
+
+/** All files below a folder, by their paths in it; without links and `.git`. */
+export function filesBelow(folder: string): readonly FoundFile[] {
+  const files: FoundFile[] = [];
+  const queue = [folder];
   for (let next = queue.shift(); next && files.length < FILES_MAX; next = queue.shift()) {
-    for (const entry of next.entries) {
-      const path = join(next.path, entry.name);
-      if (entry.isFile()) files.push(path);
-      else if (entry.isDirectory() && !isTop(next.path) && entry.name !== '.git')
-        queue.push({ path, entries: entriesOf(path) });
+    for (const entry of entriesOf(next)) {
+      const source = join(next, entry.name);
+      const path = relative(folder, source).replaceAll('\\', '/');
+      if (entry.isFile()) files.push({ path, source });
+      else if (entry.isDirectory() && entry.name !== '.git') queue.push(source);
     }
   }
-  return files.toSorted();
+  return files.toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }
