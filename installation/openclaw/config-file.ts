@@ -21,7 +21,9 @@ function read(path: string, state: string, depth: number): unknown {
   try {
     return included(json5.parse(text), path, state, depth);
   } catch (cause) {
-    throw new Error(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw new Error(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
   }
 }
 

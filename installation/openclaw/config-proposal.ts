@@ -43,7 +43,12 @@ export function proposalOf(
   source: Fields,
   refer: (env: string) => SecretReference = (env) => ({ env }),
 ): Proposal {
-  const draft: Draft = { source, refer, used: new Set(), reasons: new Map(Object.entries(REASONS)) };
+  const draft: Draft = {
+    source,
+    refer,
+    used: new Set(),
+    reasons: new Map(Object.entries(REASONS)),
+  };
   const config = pruned({
     agents: agentsOf(draft),
     session: sessionOf(draft),
@@ -98,8 +103,7 @@ function agentsOf(draft: Draft): Fields {
 const LEVELS = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh'];
 const SCOPES = ['main', 'per-peer', 'per-channel-peer', 'per-account-channel-peer'];
 const MODES = ['steer', 'followup', 'collect', 'interrupt'];
-const oneOf = (value: unknown, allowed: readonly string[]) =>
-  allowed.find((one) => one === value);
+const oneOf = (value: unknown, allowed: readonly string[]) => allowed.find((one) => one === value);
 
 function sessionOf(draft: Draft): Fields {
   const reset = fieldsOf(at(draft.source, 'session.reset'));
@@ -203,7 +207,10 @@ function channelsOf(draft: Draft): Fields {
     Object.entries(TOKENS).flatMap(([channel, tokens]) => {
       if (!isFields(channels[channel])) return [];
       const accounts = fieldsOf(at(channels[channel], 'accounts'));
-      const named = Object.keys(accounts).map((name) => [name, `channels.${channel}.accounts.${name}`]);
+      const named = Object.keys(accounts).map((name) => [
+        name,
+        `channels.${channel}.accounts.${name}`,
+      ]);
       const places = named.length > 0 ? named : [['default', `channels.${channel}`]];
       const mapped = places.map(([name = '', path = '']) => [name, accountOf(draft, path, tokens)]);
       return [[channel, { accounts: Object.fromEntries(mapped) }]];

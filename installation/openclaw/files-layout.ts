@@ -5,15 +5,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  type Fields,
-  fieldsOf,
-  type Findings,
-  isFields,
-  listOf,
-  parsed,
-  textOf,
-} from './found.ts';
+import { type Fields, fieldsOf, type Findings, isFields, listOf, parsed, textOf } from './found.ts';
 import { addAuthProfiles } from './secrets.ts';
 
 const LINE_BREAK = '\n';

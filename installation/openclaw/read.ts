@@ -33,7 +33,9 @@ export function defaultStateFolder(env: NodeJS.ProcessEnv): string {
  */
 export async function readOpenClaw(path: string): Promise<OpenClaw> {
   const state = resolve(path);
-  const parts = ['openclaw.json', 'agents', 'state'].filter((name) => existsSync(join(state, name)));
+  const parts = ['openclaw.json', 'agents', 'state'].filter((name) =>
+    existsSync(join(state, name)),
+  );
   if (parts.length === 0)
     throw new TroupeError(
       'NOT_FOUND',

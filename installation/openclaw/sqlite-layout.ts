@@ -49,7 +49,9 @@ export async function readSqliteLayout(state: string, found: Findings): Promise<
   if (sqlite === undefined) {
     if (paths.size > 1 || !paths.has(undefined)) throw tooOld(process.versions.node);
     // Until 2026.7.1 only jobs and devices are in a database.
-    found.warnings.push(`${join(state, STATE)} is not read: ${tooOld(process.versions.node).message}`);
+    found.warnings.push(
+      `${join(state, STATE)} is not read: ${tooOld(process.versions.node).message}`,
+    );
     const reason = 'schedules and devices are in it: it needs Node 22.15';
     found.leftOut.push({ kind: 'database', id: STATE, reason });
     return () => {};
@@ -160,7 +162,10 @@ function readAgent(database: Database, agentId: string, path: string, found: Fin
         ...(typeof row['archived_at'] === 'number' ? { archivedAt: row['archived_at'] } : {}),
         ...(typeof row['pinned_at'] === 'number' ? { pinnedAt: row['pinned_at'] } : {}),
       };
-      entries.set(key, { entry: { ...entry, ...columns }, newest: String(row['current_session_id']) });
+      entries.set(key, {
+        entry: { ...entry, ...columns },
+        newest: String(row['current_session_id']),
+      });
     });
   }
   for (const row of rowsOf(database, 'session_windows', ['session_id', 'session_key'], found)) {

@@ -4,7 +4,12 @@
  * Invariants: the same events give the same entries, so an interrupted import can continue. Every
  * tool call has a result. A compaction keeps the number of an entry of this transcript.
  */
-import { IMAGE_BYTES_MAX, IMAGE_TYPES, IMAGES_MAX, type ImagePart } from '../../protocols/content.ts';
+import {
+  IMAGE_BYTES_MAX,
+  IMAGE_TYPES,
+  IMAGES_MAX,
+  type ImagePart,
+} from '../../protocols/content.ts';
 import type { SessionFacts } from '../../protocols/session-import.ts';
 import type { SessionEntry, ToolCall } from '../../protocols/session.ts';
 import { activePath } from './active-path.ts';

@@ -4,7 +4,8 @@
  *
  * MODULES is a node_modules folder with `openclaw`, run with a Node that it accepts. OUT is the new
  * state folder. 2026.7.1 makes the layout of files, 2026.9.6 the one of SQLite; the archives
- * openclaw-files.tar.gz and openclaw-sqlite.tar.gz were made so and then packed by pack-openclaw.sh.
+ * openclaw-files.tar.gz and openclaw-sqlite.tar.gz were made so and then packed by
+ * pack-openclaw.sh.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -24,7 +25,10 @@ const model = createServer((request, response) => {
     if (!request.url.endsWith('/chat/completions')) return response.end('{"data":[]}');
     const { messages } = JSON.parse(body);
     const content = messages.findLast(({ role }) => role === 'user')?.content ?? '';
-    const text = [content].flat().map((part) => part.text ?? part).join('');
+    const text = [content]
+      .flat()
+      .map((part) => part.text ?? part)
+      .join('');
     const reads = text.includes('READ') && messages.at(-1).role !== 'tool';
     const read = { name: 'read', arguments: JSON.stringify({ path: 'AGENTS.md' }) };
     const call = { index: 0, id: `call_${messages.length}`, type: 'function', function: read };
@@ -51,7 +55,12 @@ const memory = {
   query: { maxResults: 8, minScore: 0.3, hybrid: { vectorWeight: 0.6, textWeight: 0.4 } },
 };
 const agents = isOld
-  ? { list: [{ id: 'main', default: true }, { id: 'research', name: 'Research' }] }
+  ? {
+      list: [
+        { id: 'main', default: true },
+        { id: 'research', name: 'Research' },
+      ],
+    }
   : { entries: { main: { workspace }, research: { name: 'Research' } } };
 const config = {
   gateway: { mode: 'local', port, bind: 'loopback', auth: { mode: 'token', token: 'fixture' } },
@@ -110,7 +119,16 @@ const run = (args) =>
     });
   });
 const call = (method, params) =>
-  run(['gateway', 'call', method, '--params', JSON.stringify(params), '--json', '--timeout', '60000']);
+  run([
+    'gateway',
+    'call',
+    method,
+    '--params',
+    JSON.stringify(params),
+    '--json',
+    '--timeout',
+    '60000',
+  ]);
 const say = async (sessionKey, message, more = {}) => {
   const idempotencyKey = `fixture-${Math.random()}`;
   const [, , agentId] = /^((?=agent:)agent:([^:]+)|)/.exec(sessionKey);

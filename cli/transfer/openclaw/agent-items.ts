@@ -24,7 +24,12 @@ export function agentItems(
   const ids = [...new Set([...named.keys(), ...more])];
   const leftOut = ids
     .filter((id) => !AGENT_ID.test(id))
-    .map((id) => ({ kind: 'agent', id, reason: 'its id is not valid here', isDamaged: true as const }));
+    .map((id) => ({
+      kind: 'agent',
+      id,
+      reason: 'its id is not valid here',
+      isDamaged: true as const,
+    }));
   const items = ids
     .filter((id) => AGENT_ID.test(id))
     .map((id): Item => {

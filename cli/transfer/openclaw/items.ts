@@ -1,4 +1,6 @@
-/** What an import of OpenClaw consists of: items with a source, a target, and how each is written. */
+/**
+ * What an import of OpenClaw consists of: items with a source, a target, and how each is written.
+ */
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { createHash } from 'node:crypto';
 import type { GatewayClient } from '../../../client/gateway-client.ts';
@@ -19,6 +21,8 @@ export type Kind =
 export type Destination = {
   readonly client: GatewayClient;
   readonly options: CommonOptions;
+  /** the user confirms that OpenClaw's jobs fire here now. Default false */
+  readonly enableSchedules?: boolean;
   call<P extends TObject, R extends TSchema>(
     operation: Operation<P, R>,
     params: Static<P>,

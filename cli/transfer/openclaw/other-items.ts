@@ -7,7 +7,14 @@ import { defined } from '../../../protocols/defined.ts';
 import { DEVICE_ROLES, type DeviceAsk, deviceIdOf } from '../../../protocols/device.ts';
 import { SCOPES } from '../../../protocols/gateway/index.ts';
 import { importedKey } from '../../../protocols/openclaw-key.ts';
-import { JOB_ID, PERIOD_MS_MAX, PERIOD_MS_MIN, type ScheduleJob, STAGGER_MS_MAX, type When } from '../../../protocols/schedule.ts';
+import {
+  JOB_ID,
+  PERIOD_MS_MAX,
+  PERIOD_MS_MIN,
+  type ScheduleJob,
+  STAGGER_MS_MAX,
+  type When,
+} from '../../../protocols/schedule.ts';
 import { described } from '../../../protocols/schedule-times.ts';
 import { hashOf, type Item } from './items.ts';
 
@@ -23,7 +30,7 @@ export function jobItems(jobs: readonly FoundJob[], agentId: string, mainKey: st
       return [];
     }
     const jobId = JOB_ID.test(id) ? id : `openclaw-${hashOf(id).slice(0, 16)}`;
-    const detail = `${mapped.name ?? ''}: ${described(mapped.when)}; disabled`;
+    const detail = `${mapped.name ?? ''}: ${described(mapped.when)}; disabled until --enable-schedules`;
     return [
       {
         kind: 'schedule',
@@ -31,11 +38,14 @@ export function jobItems(jobs: readonly FoundJob[], agentId: string, mainKey: st
         target: jobId,
         hash: hashOf(mapped),
         detail,
-        async write({ call }) {
+        async write({ call, client, enableSchedules = false }) {
           const { schedules } = await call(scheduleList, {});
-          if (schedules.some((one) => one.jobId === jobId)) return 'exists';
-          await call(scheduleSet, { jobId, job: mapped });
-          return 'imported';
+          const known = schedules.find((one) => one.jobId === jobId);
+          if (known === undefined)
+            await call(scheduleSet, { jobId, job: { ...mapped, enabled: enableSchedules } });
+          else if (enableSchedules && known.state === 'off')
+            await client.request('cron.update', { id: jobId, patch: { enabled: true } });
+          return known === undefined ? 'imported' : 'exists';
         },
       },
     ];
@@ -44,11 +54,7 @@ export function jobItems(jobs: readonly FoundJob[], agentId: string, mainKey: st
 }
 
 /** A text: why the job is left out. Until a user enables it, only OpenClaw runs it. */
-function jobOf(
-  job: FoundJob['job'],
-  defaultAgent: string,
-  mainKey: string,
-): ScheduleJob | string {
+function jobOf(job: FoundJob['job'], defaultAgent: string, mainKey: string): ScheduleJob | string {
   const payload = fieldsOf(job['payload']);
   const text = textOf(payload['message']) ?? textOf(payload['text']);
   if (text === undefined) return `its payload is ${textOf(payload['kind']) ?? 'unknown'}`;
@@ -100,7 +106,12 @@ export function deviceItems(devices: readonly FoundDevice[]): Items {
   const items = devices.flatMap(({ id, device }): readonly Item[] => {
     const publicKey = textOf(device['publicKey']) ?? '';
     if (!/^[\w-]{43}$/.test(publicKey) || deviceIdOf(publicKey) !== id) {
-      leftOut.push({ kind: 'device', id, reason: 'its key does not match its id', isDamaged: true });
+      leftOut.push({
+        kind: 'device',
+        id,
+        reason: 'its key does not match its id',
+        isDamaged: true,
+      });
       return [];
     }
     const listed = listOf(device['roles']).length > 0 ? listOf(device['roles']) : [device['role']];
