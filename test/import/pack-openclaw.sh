@@ -20,5 +20,7 @@ find openclaw.json workspace agents state devices -type f \
       *) cp "$file" "$folder/$file" ;;
     esac
   done
+# The folder that the configuration names is not on the machine of a test.
+sed -i 's#"/[^"]*/workspace"#"/home/ada/.openclaw/workspace"#' "$folder/openclaw.json"
 tar -C "$folder" --sort=name --owner=0 --group=0 --numeric-owner -cf - . | gzip -9 > "$archive"
 rm -r "$folder"
