@@ -23,10 +23,10 @@ export type Destination = {
   readonly options: CommonOptions;
   /** the user confirms that OpenClaw's jobs fire here now. Default false */
   readonly enableSchedules?: boolean;
-  call<P extends TObject, R extends TSchema>(
+  readonly call: <P extends TObject, R extends TSchema>(
     operation: Operation<P, R>,
     params: Static<P>,
-  ): Promise<Static<R>>;
+  ) => Promise<Static<R>>;
 };
 
 export type Item = {
