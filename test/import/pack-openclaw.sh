@@ -1,5 +1,5 @@
 #!/bin/bash
-# Packs an installation that make-openclaw.mjs made: pack-openclaw.sh STATE NAME
+# Packs an installation that make-openclaw.program.mjs made: pack-openclaw.sh STATE NAME
 # Only what an import reads: no caches, logs and private keys. Needs a Node with node:sqlite.
 set -eu
 state=$1 archive=$(dirname "$(realpath "$0")")/$2.tar.gz folder=$(mktemp -d)

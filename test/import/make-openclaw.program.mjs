@@ -1,6 +1,6 @@
 /**
  * Makes an installation of OpenClaw for the tests of `troupe import openclaw`, with the real
- * program and a model of its own: node test/import/make-openclaw.mjs MODULES OUT
+ * program and a model of its own: node test/import/make-openclaw.program.mjs MODULES OUT
  *
  * MODULES is a node_modules folder with `openclaw`, run with a Node that it accepts. OUT is the new
  * state folder. 2026.7.1 makes the layout of files, 2026.9.6 the one of SQLite; the archives
