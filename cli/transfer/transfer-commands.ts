@@ -50,7 +50,7 @@ function addOpenClaw(parent: Command, finish: Finish): void {
     .argument('[path]', 'its state folder; default: OPENCLAW_STATE_DIR, else ~/.openclaw')
     .option('--dry-run', 'print what would be imported, and write nothing')
     .option('--with-secrets', 'copy secrets into files of the data folder')
-    .option('--enable-schedules', 'let the imported jobs fire: OpenClaw is stopped for good')
+    .option('--enable-schedules', 'let the imported jobs fire: OpenClaw is stopped permanently')
     .description('import an installation of OpenClaw; a repeated import writes what is new')
     .addHelpText(
       'after',

@@ -142,7 +142,7 @@ function memoryOf(draft: Draft): Fields {
   const provider = textOf(take(draft, `${base}.provider`));
   const model = textOf(take(draft, `${base}.model`));
   draft.reasons.set(`${base}.query.minScore`, 'scores have another scale here');
-  draft.reasons.set(base, 'no such setting; the index is built anew');
+  draft.reasons.set(base, 'no such setting; the index is rebuilt');
   const sources = listOf(take(draft, `${base}.sources`));
   return {
     model: provider && model ? `${provider}/${model}` : undefined,
@@ -202,7 +202,7 @@ const TOKENS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** Disabled: a bot that two programs read from answers twice, or not at all. */
 function channelsOf(draft: Draft): Fields {
   const channels = fieldsOf(draft.source['channels']);
-  draft.reasons.set('channels', 'connect it anew (docs/channels.md)');
+  draft.reasons.set('channels', 'connect it again (docs/channels.md)');
   return Object.fromEntries(
     Object.entries(TOKENS).flatMap(([channel, tokens]) => {
       if (!isFields(channels[channel])) return [];

@@ -119,7 +119,7 @@ function readDevices(state: string, found: Findings): void {
   });
 }
 
-/** Names a file that cannot be read, and goes on with the others. */
+/** Names a file that cannot be read, and continues with the others. */
 export function attempt(found: Findings, kind: string, id: string, read: () => void): void {
   try {
     read();

@@ -1,5 +1,6 @@
 /**
- * `troupe import openclaw` with installations that the real program made (make-openclaw.program.mjs):
+ * `troupe import openclaw` with installations that the real program made, see
+ * make-openclaw.program.mjs:
  * 2026.7.1 with sessions in files, 2026.9.6 with sessions in SQLite.
  */
 import { execFileSync } from 'node:child_process';

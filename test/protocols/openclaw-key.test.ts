@@ -1,4 +1,6 @@
-/** OpenClaw's session keys name the same conversations here, and clients may go on using them. */
+/**
+ * OpenClaw's session keys name the same conversations here, and clients may continue to use them.
+ */
 import { expect, it } from 'vitest';
 import { fullSessionKey } from '../../operations/sessions/session-key.ts';
 import { importedKey, keyOfOpenClaw } from '../../protocols/openclaw-key.ts';

@@ -29,7 +29,7 @@ import { sessionItems } from './session-items.ts';
 export type ImportOpenClawOptions = CommonOptions & {
   readonly dryRun?: boolean;
   readonly withSecrets?: boolean;
-  /** jobs fire here from now on: OpenClaw is stopped for good */
+  /** jobs fire here from now on: OpenClaw is stopped permanently */
   readonly enableSchedules?: boolean;
 };
 
