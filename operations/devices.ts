@@ -3,7 +3,12 @@
  * device; OpenClaw's methods `device.pair.*` also serve devices that manage themselves.
  */
 import { type TLiteral, type TUnion, Type } from '@sinclair/typebox';
-import { DEVICE_ROLES, type DeviceRole, type DeviceRow } from '../protocols/device.ts';
+import {
+  DEVICE_ROLES,
+  DeviceAskSchema,
+  type DeviceRole,
+  type DeviceRow,
+} from '../protocols/device.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { PairedDevice, PendingDevice } from '../protocols/gateway/index.ts';
 import {
@@ -19,6 +24,7 @@ import {
 } from './devices/change-device.ts';
 import { pairedDevice, pendingDevice } from './devices/device-rows.ts';
 import { newDeviceToken } from './devices/device-tokens.ts';
+import { importDevice } from './devices/import-device.ts';
 import { devicesText, labelOf } from './devices/text.ts';
 import { defineOperation, ObjectOf, type OperationContext, type Resource } from './operation.ts';
 
@@ -40,7 +46,7 @@ const deviceId = (context: OperationContext, id: string): string =>
 const paired = ({ live }: OperationContext, row: DeviceRow): PairedDevice | undefined =>
   pairedDevice(row, live?.isConnected(row.deviceId));
 
-const list = defineOperation({
+export const deviceList = defineOperation({
   name: 'devices.list',
   scope: 'tenant',
   gatewayScope: 'operator.pairing',
@@ -262,7 +268,26 @@ const revoke = defineOperation({
     revokeDevice(deviceScope(context), deviceId(context, id), role),
 });
 
+const { publicKey, scopes: Scopes, face } = DeviceAskSchema.properties;
+
+/** Exported for the import of an installation of OpenClaw. */
+export const deviceImport = defineOperation({
+  name: 'devices.import',
+  scope: 'tenant',
+  summary: 'Add a device that another installation approved, by its key; it has no token yet',
+  params: Type.Object({ publicKey, role: Role, scopes: Scopes, face }),
+  result: Type.Object({ deviceId: Type.String() }),
+  errors: ['INVALID_ARGUMENT', 'CONFLICT', 'RATE_LIMIT_EXCEEDED', 'DEADLINE_EXCEEDED'],
+  http: {
+    method: 'POST',
+    path: '/v1/devices',
+    operationId: 'importDevice',
+    responses: { 200: 'The device' },
+  },
+  run: (context, device) => importDevice(deviceScope(context), device),
+});
+
 export const devices: Resource = {
   name: 'devices',
-  operations: [list, show, approve, reject, remove, rename, rotate, revoke],
+  operations: [deviceList, show, approve, reject, remove, rename, rotate, revoke, deviceImport],
 };

@@ -34,7 +34,7 @@ const Job = ObjectOf<ScheduleRow>();
 const id = Type.String({ description: 'Id of the job' });
 const ById = Type.Object({ id });
 
-const list = defineOperation({
+export const scheduleList = defineOperation({
   name: 'schedules.list',
   scope: 'tenant',
   summary: 'List scheduled jobs, the next to fire first',
@@ -124,7 +124,7 @@ function whenOf({ at, every, cron, tz }: CronAdd): When {
   );
 }
 
-const set = defineOperation({
+export const scheduleSet = defineOperation({
   name: 'schedules.set',
   scope: 'tenant',
   summary: 'Create a job, or replace the job with the same id',
@@ -267,7 +267,7 @@ const runs = defineOperation({
 
 export const schedules: Resource = {
   name: 'cron',
-  operations: [list, set, remove, fire, runs],
+  operations: [scheduleList, scheduleSet, remove, fire, runs],
 };
 
 const asCaller = ({ caller, ...context }: OperationContext): ScheduleCaller => ({

@@ -68,7 +68,7 @@ async function checkFile(folder: string, { file, entries }: ListedSession): Prom
 }
 
 /** Sends the entries in pages; the answer to a page says how many are stored already. */
-async function importOne(
+export async function importOne(
   entries: AsyncIterable<SessionEntry>,
   count: number,
   send: Send,

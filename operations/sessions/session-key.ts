@@ -3,6 +3,7 @@
  * session.
  */
 import { TroupeError } from '../../protocols/errors.ts';
+import { keyOfOpenClaw } from '../../protocols/openclaw-key.ts';
 import { parseSessionKey, sessionKey as keys } from '../../protocols/session-key.ts';
 
 export type AgentNames = {
@@ -41,6 +42,10 @@ export const refuseOtherAgent = (ofSession: string, agentId: string | undefined)
   );
 };
 
+/** A key as OpenClaw writes it names the session of the same conversation. */
+const canonical = (key: string): string =>
+  key.startsWith('agent:') && agentOf(key) === undefined ? (keyOfOpenClaw(key) ?? key) : key;
+
 /**
  * The full key. `main` is the main session; another short key `k` is the session
  * `agent:<agentId>:k`.
@@ -51,7 +56,7 @@ export const fullSessionKey = (
   names: AgentNames,
   given: { readonly sessionKey?: string | undefined; readonly agentId?: string | undefined },
 ): { readonly sessionKey: string; readonly agentId: string } => {
-  const key = given.sessionKey?.trim() ?? '';
+  const key = canonical(given.sessionKey?.trim() ?? '');
   const inKey = agentOf(key);
   if (inKey === undefined && key.startsWith('agent:')) {
     throw new TroupeError(

@@ -1,0 +1,82 @@
+/**
+ * The configuration file of OpenClaw: `openclaw.json` in JSON5, with `$include`. References to
+ * environment variables (`${NAME}`) stay texts.
+ */
+import { dirname, join, relative, resolve } from 'node:path';
+import json5 from 'json5';
+import { textIn } from './files-layout.ts';
+import { type Fields, fieldsOf, isFields, textOf } from './found.ts';
+
+const INCLUDES_MAX = 10;
+
+/** @throws Error that names the file */
+export function readConfig(state: string): Fields {
+  return fieldsOf(read(join(state, 'openclaw.json'), state, 0));
+}
+
+function read(path: string, state: string, depth: number): unknown {
+  const text = textIn(path);
+  if (text === undefined && depth === 0) return {};
+  if (text === undefined || depth > INCLUDES_MAX) throw new Error(`${path} cannot be included`);
+  try {
+    return included(json5.parse(text), path, state, depth);
+  } catch (cause) {
+    throw new Error(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
+  }
+}
+
+/** Replaces `$include`: the file, or several files, below the keys beside it. */
+function included(value: unknown, path: string, state: string, depth: number): unknown {
+  if (Array.isArray(value)) return value.map((one) => included(one, path, state, depth));
+  if (!isFields(value)) return value;
+  const { $include, ...own } = value;
+  const rest = Object.fromEntries(
+    Object.entries(own).map(([name, below]) => [name, included(below, path, state, depth)]),
+  );
+  const files = [$include].flat().flatMap((name) => textOf(name) ?? []);
+  return files.reduceRight<unknown>((above, name) => {
+    const file = resolve(dirname(path), name);
+    if (relative(state, file).startsWith('..')) throw new Error(`${name} is outside ${state}`);
+    return merged(read(file, state, depth + 1), above);
+  }, rest);
+}
+
+const merged = (below: unknown, above: unknown): unknown => {
+  if (!isFields(below) || !isFields(above)) return above;
+  const all = new Set([...Object.keys(below), ...Object.keys(above)]);
+  return Object.fromEntries(
+    [...all].map((name) => [
+      name,
+      name in above && name in below
+        ? merged(below[name], above[name])
+        : (above[name] ?? below[name]),
+    ]),
+  );
+};
+
+export type FoundAgent = {
+  readonly id: string;
+  readonly name?: string;
+  readonly isDefault: boolean;
+  readonly config: Fields;
+};
+
+/** The agents that the configuration names, in all three forms that it has had. */
+export function agentsIn(config: Fields): readonly FoundAgent[] {
+  const { list, entries, agents } = fieldsOf(config['agents']);
+  const listed = [list, agents].flat().filter(isFields);
+  const named = Object.entries(fieldsOf(entries)).map(([id, own]) => ({ ...fieldsOf(own), id }));
+  const all: readonly Fields[] = [...listed, ...named];
+  const found = all.flatMap((own): readonly FoundAgent[] => {
+    const id = textOf(own['id'])?.toLowerCase();
+    const name = textOf(own['name']) ?? textOf(fieldsOf(own['identity'])['name']);
+    const isDefault = own['default'] === true;
+    return id === undefined ? [] : [{ id, isDefault, config: own, ...(name ? { name } : {}) }];
+  });
+  if (found.length === 0) return [{ id: 'main', isDefault: true, config: {} }];
+  if (found.some(({ isDefault }) => isDefault)) return found;
+  const first = found.find(({ id }) => id === 'main') ?? found[0];
+  return found.map((agent) => (agent === first ? { ...agent, isDefault: true } : agent));
+}
