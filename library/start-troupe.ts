@@ -62,14 +62,20 @@ export type Troupe = {
 export async function startTroupe(options: StartOptions): Promise<Troupe> {
   const { data, port, configFile: file, settings, env, ...parts } = options;
   const { actors, tools, actions, processes } = parts;
-  const [platform, { ensureToken, loadConfig }] = await Promise.all([
+  const [platform, { ensureToken, loadConfig }, { startRules }] = await Promise.all([
     import('../compose/embedded.ts'),
     import('../runtime/config/index.ts'),
+    import('../installation/start-rules.ts'),
   ]);
-  const loaded = loadConfig(defined({ file, settings, env, flags: defined({ data, port }) }));
+  const load = () =>
+    loadConfig(defined({ file, settings, env, flags: defined({ data, port }), rules: startRules }));
+  const loaded = load();
   const config = ensureToken(loaded.config);
   const own = defined({ actors, tools, actions, processes });
-  const troupe = await platform.startTroupe(config, own, { file: loaded.file });
+  const troupe = await platform.startTroupe(config, own, {
+    file: loaded.file,
+    ...(settings === undefined && { reload: () => load().config }),
+  });
   const { url, system } = troupe;
   const token = config.gateway.auth.token?.reveal();
   return { url, token, system, stop: () => troupe.stop() };

@@ -233,7 +233,10 @@ export const agentsSection = section('the agents', {
     }),
   ),
   list: Type.Optional(
-    sameAs('agents', Type.Array(agent, { description: 'another name of `agents.agents`' })),
+    sameAs(
+      'agents',
+      applied('agents', Type.Array(agent, { description: 'another name of `agents.agents`' })),
+    ),
   ),
   maxConcurrent: applied(
     'agents',
