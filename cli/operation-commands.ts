@@ -36,7 +36,8 @@ export function addResourceCommands(
   addOthers?.(group, finish);
 }
 
-function addCommand(group: Command, finish: Finish, operation: Operation): void {
+/** Adds a command to a group that exists. */
+export function addCommand(group: Command, finish: Finish, operation: Operation): void {
   const { cli, params, scope, summary } = operation;
   if (!cli) return;
   const { command, args = [], flags = {}, input } = cli;

@@ -17,6 +17,8 @@ import {
   showPointer,
 } from '../../runtime/config/index.ts';
 import type { ClusterValues } from '../../protocols/settings.ts';
+import type { ConfigurationStatus } from '../../operations/operation.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 import { withValues } from './with-values.ts';
 
 export type LiveConfigOptions = {
@@ -32,17 +34,6 @@ export type LiveConfigOptions = {
 /** Changes a part of the process. @param by who changed the configuration */
 export type Apply = (now: Config, by: string) => void | Promise<void>;
 
-export type LiveStatus = {
-  /** keys with another value than the running one, which takes effect at the next start */
-  readonly restartNeeded: readonly string[];
-  /** keys of agents that this file sets differently, and the cluster keeps: `config apply` */
-  readonly applyNeeded: readonly string[];
-  /** problems of the file, which is ignored until they are corrected */
-  readonly problems: readonly Problem[];
-  /** values that were set for the whole cluster, by path, and their version; 0: none */
-  readonly cluster: { readonly version: number; readonly values: ClusterValues };
-};
-
 const NO_VALUES = { version: 0, values: {} } as const;
 
 export class LiveConfig {
@@ -51,7 +42,7 @@ export class LiveConfig {
   #file: Config;
   #now: Config;
   #problems: readonly Problem[] = [];
-  #cluster: LiveStatus['cluster'] = NO_VALUES;
+  #cluster: ConfigurationStatus['cluster'] = NO_VALUES;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: LiveConfigOptions) {
@@ -77,7 +68,7 @@ export class LiveConfig {
     this.#parts.push({ when, apply });
   }
 
-  status(): LiveStatus {
+  status(): ConfigurationStatus {
     const { config, clustered } = this.#o;
     const changes = changesOf(config, this.#now);
     const paths = (found: readonly ConfigChange[]) =>
@@ -112,12 +103,18 @@ export class LiveConfig {
   }
 
   /** Other values were set for the whole cluster. Resolves when they are in effect. */
-  clusterChanged(cluster: LiveStatus['cluster'], by: string): Promise<void> {
+  clusterChanged(cluster: ConfigurationStatus['cluster'], by: string): Promise<void> {
     return this.#inTurn(() => {
       this.#cluster = cluster;
       const what = `version ${cluster.version} of the settings of the cluster`;
       return this.#apply(this.#withCluster(this.#file), by, what);
     });
+  }
+
+  /** @throws TroupeError INVALID_ARGUMENT for values that this process could not apply */
+  assertValues(values: ClusterValues): void {
+    const made = withValues(this.#file, values);
+    if ('problem' in made) throw new TroupeError('INVALID_ARGUMENT', made.problem);
   }
 
   #withCluster(file: Config): Config {
