@@ -83,7 +83,7 @@ export async function addressOf(config: Config, { port }: CommonOptions = {}): P
   const isGiven = port !== undefined || process.env['TROUPE_PORT'] !== undefined;
   const running = isGiven
     ? undefined
-    : (await import('./client/running-gateway.ts')).runningGateway(config.home);
+    : (await import('../installation/running-gateway.ts')).runningGateway(config.home);
   return running === undefined ? configuredAddress(config) : new URL(running.url).host;
 }
 

@@ -62,11 +62,13 @@ export type Troupe = {
 export async function startTroupe(options: StartOptions): Promise<Troupe> {
   const { data, port, configFile: file, settings, env, ...parts } = options;
   const { actors, tools, actions, processes } = parts;
-  const [platform, { ensureToken, loadConfig }, { startRules }] = await Promise.all([
-    import('../compose/embedded.ts'),
-    import('../runtime/config/index.ts'),
-    import('../installation/start-rules.ts'),
-  ]);
+  const [platform, { ensureToken, loadConfig }, { startRules }, { noteRunningGateway }] =
+    await Promise.all([
+      import('../compose/embedded.ts'),
+      import('../runtime/config/index.ts'),
+      import('../installation/start-rules.ts'),
+      import('../installation/running-gateway.ts'),
+    ]);
   const load = () =>
     loadConfig(defined({ file, settings, env, flags: defined({ data, port }), rules: startRules }));
   const loaded = load();
@@ -78,5 +80,11 @@ export async function startTroupe(options: StartOptions): Promise<Troupe> {
   });
   const { url, system } = troupe;
   const token = config.gateway.auth.token?.reveal();
-  return { url, token, system, stop: () => troupe.stop() };
+  // So that `troupe open`, `troupe chat` and other commands find it.
+  const forget = noteRunningGateway(config.home, url);
+  const stop = (): Promise<void> => {
+    forget();
+    return troupe.stop();
+  };
+  return { url, token, system, stop };
 }

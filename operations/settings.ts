@@ -271,6 +271,12 @@ const rollback = defineOperation({
   cli: {
     command: 'config rollback',
     args: ['version'],
+    input: {
+      schema: Type.Object({
+        version: Type.String({ description: 'The version to restore; 0: before the first change' }),
+      }),
+      toParams: ({ version }) => ({ version: Number(version) }),
+    },
     examples: ['troupe config rollback 3'],
     print: ({ version, changes }, { version: wanted }) =>
       `version ${version} restores version ${wanted}\n${changes.map((one) => `${changeText(one)}\n`).join('')}`,

@@ -7,7 +7,7 @@ export async function runningConfiguration(
   home: string,
   options: CommonOptions,
 ): Promise<ConfigurationStatus | undefined> {
-  const { runningGateway } = await import('../client/running-gateway.ts');
+  const { runningGateway } = await import('../../installation/running-gateway.ts');
   if (runningGateway(home) === undefined) return undefined;
   const [{ callOperation }, { gatewayHttp }, { settings }] = await Promise.all([
     import('../run-operation.ts'),

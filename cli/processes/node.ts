@@ -6,7 +6,7 @@ import type { Node, NodeOptions } from '../../main.ts';
 import { type Config, makeFolder, natsServers } from '../../runtime/config/index.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { exitCodes } from '../exit.ts';
-import { noteRunningGateway } from '../client/running-gateway.ts';
+import { noteRunningGateway } from '../../installation/running-gateway.ts';
 import { checkOpenFiles } from './open-files.ts';
 import { type CommonOptions, loadToStart } from '../options.ts';
 import { startSmall } from './memory.ts';

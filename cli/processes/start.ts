@@ -8,7 +8,7 @@ import type { Config } from '../../runtime/config/index.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { exitCodes, takenPort, takenReasons } from '../exit.ts';
 import { checkOpenFiles } from './open-files.ts';
-import { noteRunningGateway, runningGateway } from '../client/running-gateway.ts';
+import { noteRunningGateway, runningGateway } from '../../installation/running-gateway.ts';
 import { type CommonOptions, configuredAddress, loadToStart } from '../options.ts';
 import { startSmall } from './memory.ts';
 import { aborted, untilSignal } from './signals.ts';

@@ -123,7 +123,7 @@ when a key takes effect: *at once*; *at once (agents)*, through the settings of 
 cluster keeps for all its processes, so that there \`troupe config apply\` changes them; or at the next
 *restart*. The log, \`troupe config\` and \`troupe config check\` name the keys that need a restart. A file
 with a problem changes nothing; the log names every problem. A key that is applied *at once* may also be
-set for all processes of a cluster: [cluster settings](processes.md#settings-of-the-whole-cluster).
+set for all processes of a cluster: [cluster settings](cluster.md#settings-of-the-whole-cluster).
 
 A **secret** is written as a text, or better as a reference: \`{ env: "NAME" }\`, \`{ file: "path" }\`, or
 \`{ command: ["program", "argument"] }\` (what it prints, within 10 seconds). It never appears in a log, an

@@ -1,6 +1,6 @@
 /**
- * Where the gateway of a data folder listens: `gateway.json` in the data folder. `troupe start` and
- * `troupe gateway` write it when they listen and remove it when they stop, so that other commands
+ * Where the gateway of a data folder listens: `gateway.json` in the data folder. `troupe start`,
+ * `troupe gateway` and programs with `startTroupe` write it when they listen and remove it when they stop, so that other commands
  * find a gateway on another port than the configured one.
  *
  * A process that was killed leaves the file; it counts only while that same process exists on this
@@ -11,7 +11,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { defined } from '../../protocols/defined.ts';
+import { defined } from '../protocols/defined.ts';
 
 export type RunningGateway = {
   /** `http://host:port/`, without the token */
