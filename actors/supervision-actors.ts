@@ -9,7 +9,8 @@ import { withPlacement } from './root/migrate.ts';
 import { supervisorMachine } from './supervisor/machine.ts';
 
 /**
- * The definitions of the types `root`, `supervisor` and `settings`, for `createSystem({ actors, supervisor })`.
+ * The definitions of the types `root`, `supervisor` and `settings`, for `createSystem({ actors,
+ * supervisor })`.
  *
  * @example
  * ```ts

@@ -24,9 +24,9 @@ export const SETTINGS_CHANGES_MAX = 100;
 export const SETTINGS_VALUES_MAX = 1_000;
 
 /**
- * To the settings of a tenant, from an operator. Reply: SettingsChanged, of the present version when
- * nothing changes. CONFLICT when the version is not `expectedVersion`, INVALID_ARGUMENT beyond the
- * limits.
+ * To the settings of a tenant, from an operator. Reply: SettingsChanged, of the present version
+ * when nothing changes. CONFLICT when the version is not `expectedVersion`, INVALID_ARGUMENT beyond
+ * the limits.
  */
 export type SettingsChange = {
   readonly type: 'settings.change';

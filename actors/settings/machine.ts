@@ -2,8 +2,9 @@
  * Settings: the values of configuration keys that all processes of a cell apply, and the record of
  * their changes and of those of the agents. One actor per tenant.
  *
- * Invariants: each change has its own version, one more than the one before; its record is stored in
- * the turn that changes the values, and is never changed; a change that changes nothing has none.
+ * Invariants: each change has its own version, one more than the one before; its record is stored
+ * in the turn that changes the values, and is never changed; a change that changes nothing has
+ * none.
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';

@@ -47,7 +47,9 @@ const versionOf = ({ last }: SettingsContext): number => last?.version ?? 0;
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** What a change does to the values; agents are kept by the root, which does not change them twice. */
+/**
+ * What a change does to the values; agents are kept by the root, which does not change them twice.
+ */
 const effective = (
   { values }: SettingsContext,
   { changes }: Pick<SettingsChange, 'changes'>,

@@ -38,8 +38,8 @@ export type AgentCard = {
 };
 
 /**
- * Changes are journaled, effective immediately, and kept across restarts. `by`: who changes, for the
- * record of changes.
+ * Changes are journaled, effective immediately, and kept across restarts. `by`: who changes, for
+ * the record of changes.
  */
 export type AgentSetup = {
   /** At most a second old. */

@@ -3,7 +3,8 @@
  * follows the file (config-watch.ts) and the settings of the whole cluster (cluster-settings.ts).
  *
  * Invariants:
- *  1. Only a configuration that passed every check takes effect; otherwise the last valid one stays.
+ *  1. Only a configuration that passed every check takes effect; otherwise the last valid one
+ *     stays.
  *  2. Parts of the process receive changes one after the other, each with the whole configuration.
  *  3. A setting of the cluster wins over the file, the environment and the flags of a process.
  *  4. Nothing here contains a secret but the configuration itself: logs name keys, not values.

@@ -1,6 +1,6 @@
 /**
- * When a change of the configuration takes effect, as the schema declares it (`x-applied`), and what
- * differs between two configurations.
+ * When a change of the configuration takes effect, as the schema declares it (`x-applied`), and
+ * what differs between two configurations.
  */
 import type { TSchema } from '@sinclair/typebox';
 import { childSchema, type WhenApplied } from './schema/fields.ts';

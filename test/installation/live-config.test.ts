@@ -42,7 +42,7 @@ describe('the configuration in effect', () => {
 
   it('routes the next message by the new scope of sessions', async () => {
     const { live } = createProcessServices(load(silent));
-    const { route } = configuredRules(() => live.now);
+    const rules = configuredRules(() => live.now);
     const of = { channel: 'telegram', account: 'main', tenant: 'default' } as AccountSettings;
     const message = {
       key: '1',
@@ -53,9 +53,9 @@ describe('the configuration in effect', () => {
       text: 'hi',
       mentionsAccount: false,
     } as InboundMessage;
-    expect(route(of, message).sessionKey).toBe('agent:main:main');
+    expect(rules.route(of, message).sessionKey).toBe('agent:main:main');
     await live.fileChanged(load({ ...silent, session: { dmScope: 'per-peer' } }), 'test');
-    expect(route(of, message).sessionKey).toContain('42');
+    expect(rules.route(of, message).sessionKey).toContain('42');
   });
 
   it('lets a setting of the cluster win over the file, until it is removed', async () => {

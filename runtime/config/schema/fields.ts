@@ -4,8 +4,8 @@
  * One schema describes the configuration after loading, when every field with a default is present.
  * In the published form (`inputForm`), which describes the file, such a field is optional. Extra
  * keywords, visible in the published schema: `x-secret` (never print the value), `x-allowed`
- * (allowed values as text), `x-same-as` (the section with the same keys), `x-applied` (when a change
- * takes effect).
+ * (allowed values as text), `x-same-as` (the section with the same keys), `x-applied` (when a
+ * change takes effect).
  */
 import {
   type Static,
