@@ -118,12 +118,12 @@ ${Object.entries(BUILT_IN_PROVIDERS)
 A wrong value, an unknown key or a name that refers to nothing stops the start; the report names every
 problem with its place in the file. A folder may begin with \`~\`; a relative one starts at the file.
 
-A **changed file** is noticed within a second by every process that read it. The column *applied* says
-when a key takes effect: *at once*; *at once (agents)*, through the settings of the agents, which a
-cluster keeps for all its processes, so that there \`troupe config apply\` changes them; or at the next
-*restart*. The log, \`troupe config\` and \`troupe config check\` name the keys that need a restart. A file
-with a problem changes nothing; the log names every problem. A key that is applied *at once* may also be
-set for all processes of a cluster: [cluster settings](cluster.md#settings-of-the-whole-cluster).
+A **changed file** is noticed within a second by every process that read it. The column "applied" says
+when a key takes effect: "at once"; "at once (agents)", through the settings of the agents, which a
+cluster keeps for all its processes, so that \`troupe config apply\` changes them there; or at the next
+"restart". The log, \`troupe config\` and \`troupe config check\` name the keys that need a restart. A
+file with a problem changes nothing; the log names every problem. A key that is applied "at once" may
+be set for all processes of a cluster: [cluster settings](cluster.md#settings-of-the-whole-cluster).
 
 A **secret** is written as a text, or better as a reference: \`{ env: "NAME" }\`, \`{ file: "path" }\`, or
 \`{ command: ["program", "argument"] }\` (what it prints, within 10 seconds). It never appears in a log, an
