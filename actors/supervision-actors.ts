@@ -1,11 +1,16 @@
-/** The actors that supervise others: the root of a tenant, and supervisors with children. */
+/**
+ * The actors that supervise others: the root of a tenant, and supervisors with children. The
+ * settings belong to the root, which reports changes of agents to them.
+ */
 import { type ActorDefinition, defineActor } from '../runtime/index.ts';
+import { settingsMachine } from './settings/machine.ts';
 import { rootMachine } from './root/machine.ts';
 import { withPlacement } from './root/migrate.ts';
 import { supervisorMachine } from './supervisor/machine.ts';
 
 /**
- * The definitions of the types `root` and `supervisor`, for `createSystem({ actors, supervisor })`.
+ * The definitions of the types `root`, `supervisor` and `settings`, for `createSystem({ actors,
+ * supervisor })`.
  *
  * @example
  * ```ts
@@ -29,4 +34,11 @@ export const supervisionActors = (): ActorDefinition[] => [
     idleMs: 86_400_000,
   }),
   defineActor({ type: 'supervisor', version: 1, machine: supervisorMachine }),
+  // Failed settings resume: a restart would lose the values.
+  defineActor({
+    type: 'settings',
+    version: 1,
+    machine: settingsMachine,
+    supervision: { onThrow: 'resume' },
+  }),
 ];

@@ -36,7 +36,7 @@ export function addResourceCommands(
   addOthers?.(group, finish);
 }
 
-/** Adds those operations that have a command to a group. */
+/** Adds those operations that have a command to a group that exists. */
 export function addOperations(
   group: Command,
   finish: Finish,

@@ -4,7 +4,7 @@
  */
 import { Argument, Command } from 'commander';
 import { addInspect, addReplay } from './actors/actors-commands.ts';
-import type { ConfigRouteOptions } from './config/config-route.ts';
+import { addConfigCommands, configGroup } from './config/config-commands.ts';
 import type { AgentOptions } from './chat/agent.ts';
 import { addAgentPrompt, addAgentWorkspace } from './agents/agent-prompt-command.ts';
 import { addBackupCommands } from './backup/backup-commands.ts';
@@ -12,14 +12,12 @@ import { addCharts } from './charts-commands.ts';
 import type { ChatOptions } from './chat/chat.ts';
 import { addClusterCommands } from './cluster/cluster-commands.ts';
 import {
-  defaultCommand,
   examples,
   type Finish,
   wholeNumber,
   withClient,
   withConfig,
   withJson,
-  withNats,
 } from './command-parts.ts';
 import type { Shell } from './completion.ts';
 import { addConformance } from './conformance/conformance-commands.ts';
@@ -55,7 +53,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     addCharts,
     addInspect,
     addReplay,
-    addConfig,
+    addConfigCommands(args),
     addDoctor,
     addCompletion,
     addProjectCommands,
@@ -174,61 +172,9 @@ function addCompletion(program: Command, finish: Finish): void {
       ),
     )
     .action(async (shell: Shell) => {
-      const whole = await buildProgram(finish, operationGroupNames);
+      const whole = await buildProgram(finish, [...operationGroupNames, configGroup]);
       finish((await import('./completion.ts')).completion(shell, whole));
     });
-}
-
-function addConfig(program: Command, finish: Finish): void {
-  const config = program.command('config').description('the configuration');
-  const load = () => import('./config/config.ts');
-  withJson(withConfig(defaultCommand(config, 'show')))
-    .description('print every value and its source; secrets as ***')
-    .action(async (options: CommonOptions) => finish(await (await load()).show(options)));
-  withJson(withConfig(config.command('init')))
-    .description('write a configuration file with comments, and its JSON Schema beside it')
-    .addHelpText(
-      'after',
-      examples('troupe config init', 'troupe config init --config ./troupe.json5'),
-    )
-    .action(async (options: CommonOptions) => {
-      finish(await (await import('./config/config-init.ts')).init(options));
-    });
-  withJson(withConfig(config.command('check')))
-    .description('check the configuration, and print every problem')
-    .addHelpText('after', examples('troupe config check --config ./troupe.json5'))
-    .action(async (options: CommonOptions) => finish(await (await load()).check(options)));
-  withJson(withNats(withConfig(config.command('apply'))))
-    .description('apply the settings of the file to a whole cluster')
-    .addHelpText(
-      'after',
-      examples('troupe config apply --nats nats://127.0.0.1:4222 --config ./troupe.json5'),
-    )
-    .action(async (options: CommonOptions) => {
-      finish(await (await import('./config/config-apply.ts')).apply(options));
-    });
-  withJson(withConfig(config.command('route <channel:account>')))
-    .description('print the agent and session that a message would go to, and by which rule')
-    .requiredOption('--sender <id>', 'id of the sender at the service')
-    .option('--username <name>', 'user name of the sender')
-    .option('--group <id>', 'group of the message; without it a direct message')
-    .option('--guild <id>', 'guild or workspace of the group')
-    .option('--thread <id>', 'topic or thread in the group')
-    .option('--mention', 'the message mentions the account')
-    .option('--text <text>', 'its text, for hooks')
-    .addHelpText('after', examples('troupe config route telegram:main --sender 42'))
-    .action(async (name: string, options: ConfigRouteOptions) => {
-      finish(await (await import('./config/config-route.ts')).route(name, options));
-    });
-  config
-    .command('schema')
-    .description('print the JSON Schema of the configuration')
-    .addHelpText('after', examples('troupe config schema > troupe.schema.json'))
-    .action(async () => finish(await (await load()).schema()));
-  config
-    .command('reference')
-    .description('print the explanation of every key, in Markdown')
-    .action(async () => finish(await (await load()).reference()));
 }
 
 function addDoctor(program: Command, finish: Finish): void {

@@ -1,6 +1,7 @@
 /** Calls an operation of the gateway that the options name, and prints its result. */
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { type Operation, pathNames } from '../operations/operation.ts';
+import { TroupeError } from '../protocols/errors.ts';
 import { defined } from '../protocols/defined.ts';
 import { exitCodes } from './exit.ts';
 import { type GatewayHttp, gatewayHttp } from './client/gateway-http.ts';
@@ -21,8 +22,26 @@ export async function runOperation<P extends TObject, R extends TSchema>(
     ? callByWebSocket(operation, params, options)
     : callOperation(operation, await gatewayHttp(options), params, options));
   if (options.json) printJson(result);
-  else process.stdout.write(operation.cli?.print(result, params, given) ?? '');
+  else process.stdout.write(printed(operation, result, params, given));
   return operation.cli?.isFailure?.(result) ? exitCodes.failure : exitCodes.ok;
+}
+
+/** @throws TroupeError UNAVAILABLE for a result that has not the form of the operation */
+function printed<P extends TObject, R extends TSchema>(
+  { name, cli }: Operation<P, R>,
+  result: Static<R>,
+  params: Static<P>,
+  given: Readonly<Record<string, unknown>>,
+): string {
+  try {
+    return cli?.print(result, params, given) ?? '';
+  } catch (cause) {
+    throw new TroupeError(
+      'UNAVAILABLE',
+      `the answer to ${name} has another form: does this port belong to a gateway of this version? --port or --url names another one`,
+      { details: { connection: 'unreachable' }, cause },
+    );
+  }
 }
 
 /** @throws TroupeError as `runOperation` */

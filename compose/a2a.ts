@@ -68,8 +68,7 @@ type Parts = {
 /** @param transports by which this process receives envelopes */
 export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   const { config, system, processServices, tasks } = parts;
-  const { quota } = config.a2a;
-  const { log } = processServices;
+  const { log, live } = processServices;
   const identity = configuredIdentity(config, system, (what) => log.warn(what));
   const registration = createAgentRegistration(parts);
   const offers = createOffers({
@@ -78,8 +77,8 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
     controls: CONTROL_SPECS,
     onTenant: (tenant) => registration.registerWith(tenant),
   });
-  const taken = new TokenQuota(quota, system, systemClock);
-  const reads = new TokenQuota(readLimits(quota), system, systemClock);
+  const taken = new TokenQuota(() => live.now.a2a.quota, system, systemClock);
+  const reads = new TokenQuota(() => readLimits(live.now.a2a.quota), system, systemClock);
   const edge = openEdge({ ...parts, identity, offers, quota: taken, reads });
   const audit = new AuditedOperators({ system, clock: systemClock, log });
   const operator = audit.audited(operatorOf(identity, DEFAULT_TENANT));

@@ -21,7 +21,7 @@ export const createChannelHost = (
     tenants: tenancyOf(config).tenants,
     adapters: { ...pluginAdapters(processServices.plugins.channels), ...ADAPTERS },
     system,
-    rules: configuredRules(config),
+    rules: configuredRules(() => processServices.live.now),
     messageHooks: (tenant) => {
       const { hooks } = partsFor(processServices, tenant).services;
       return {

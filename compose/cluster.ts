@@ -31,6 +31,7 @@ import { closeAll, once, openGateway } from './gateway.ts';
 import { seedCluster, seedTenants } from '../installation/root-settings.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
 import { embeddingBatches } from '../installation/embedding-batches.ts';
+import { type ConfigOrigin, followConfiguration } from '../installation/live/follow.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
 import { SharedParts } from '../installation/shared-parts.ts';
 import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
@@ -53,10 +54,8 @@ export type Node = {
   stop(): Promise<void>;
 };
 
-export type NodeOptions = {
+export type NodeOptions = ConfigOrigin & {
   readonly own?: OwnAgents;
-  /** where the configuration was read; absent: no file */
-  readonly file?: string | undefined;
   /** aborts a start that is waiting */
   readonly signal: AbortSignal;
   /** receives the reason for waiting for NATS */
@@ -86,9 +85,11 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
     await system.stop();
     throw error;
   });
+  const following = followConfiguration({ config, system, processServices }, options);
   const registration = createAgentRegistration({ system, processServices, tasks });
   if (config.a2a.enabled) registration.registerWith(DEFAULT_TENANT);
   const stop = async () => {
+    following.close();
     registration.close();
     await system.stop();
     await joined.channels.close();
@@ -115,7 +116,9 @@ export async function startClusterGateway(
   const { system, id, name, pubsub, workspaces } = joined;
   const left = new AbortController();
   const signal = AbortSignal.any([options.signal, left.signal]);
+  const following = followConfiguration({ config, system, processServices }, options);
   const stopSystem = async () => {
+    following.close();
     left.abort();
     await system.stop();
     await closeTools(processServices);
@@ -130,7 +133,8 @@ export async function startClusterGateway(
     void seedTenants(system, { config, log: processServices.log, signal });
     options.signal.throwIfAborted();
     const { file } = options;
-    const parts = { config, processServices, system, workspaces, file, clustered: true };
+    const { watch } = following;
+    const parts = { config, processServices, system, workspaces, file, watch, clustered: true };
     const setup = createSetup(parts);
     const services = { ...processServices, setup, notes: agentNotes(parts) };
     const broker = { pubsub, node: id, shards: joined.shards };

@@ -12,6 +12,7 @@ import { closeAll, once, openGateway } from './gateway.ts';
 import { watchBackups } from '../installation/backup-parts.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
 import { embeddingBatches } from '../installation/embedding-batches.ts';
+import { type ConfigOrigin, followConfiguration } from '../installation/live/follow.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
 import { openTaskParts, type OwnAgents } from './task-parts.ts';
 import { labelsOf, workspacesOf } from '../installation/workspaces.ts';
@@ -29,9 +30,6 @@ export type Troupe = {
   stop(): Promise<void>;
 };
 
-/** The configuration file, which operators change through the gateway. */
-export type ConfigOrigin = { readonly file?: string | undefined };
-
 /**
  * @throws TroupeError when the data folder or the port is in use; everything opened before is
  *   closed
@@ -39,7 +37,7 @@ export type ConfigOrigin = { readonly file?: string | undefined };
 export async function startTroupe(
   config: Config,
   own: OwnAgents = {},
-  { file }: ConfigOrigin = {},
+  origin: ConfigOrigin = {},
 ): Promise<Troupe> {
   const processServices = await openProcessServices(config, false, own);
   const { log, agents } = processServices;
@@ -64,7 +62,9 @@ export async function startTroupe(
     labels: labelsOf(config),
   });
   const system = await opening;
+  const following = followConfiguration({ config, system, processServices }, origin);
   const stopSystem = async () => {
+    following.close();
     await system.tell(
       rootAddress(DEFAULT_TENANT),
       { type: 'root.drain' },
@@ -86,7 +86,9 @@ export async function startTroupe(
     );
     await startTenants(system, config, log);
     await channels.configure(system);
-    const parts = { config, processServices, system, workspaces, file, clustered: false };
+    const { file } = origin;
+    const { watch } = following;
+    const parts = { config, processServices, system, workspaces, file, watch, clustered: false };
     const setup = createSetup(parts);
     const services = { ...processServices, setup, notes: agentNotes(parts) };
     const gateway = await openGateway(config, system, services, { tasks, channels });

@@ -20,6 +20,10 @@ export const operationServices = (
   hooks: (tenant) => partsFor(processServices, tenant).services.hooks.names(),
   remoteServers: (tenant) => remoteServersOf(partsFor(processServices, tenant).config),
   plugins: processServices.plugins,
+  configuration: {
+    status: () => processServices.live.status(),
+    assertValues: (values) => processServices.live.assertValues(values),
+  },
   agents: (tenant) => agentNames(processServices, tenant),
   notes: processServices.notes ?? NO_NOTES,
   sign: async (tenant, hash) => {

@@ -17,7 +17,9 @@ import { mcpReportsTo } from '../installation/mcp-servers.ts';
 import { watchMemory } from '../installation/memory-options.ts';
 import { createLog } from '../installation/process-log.ts';
 import { LogRing } from '../installation/setup/log-ring.ts';
+import { LiveConfig } from '../installation/live/live-config.ts';
 import { assertStartable } from '../installation/start-rules.ts';
+import { replaceTalkRules } from '../installation/talk-rules.ts';
 import {
   type InstallationParts,
   installationParts,
@@ -25,7 +27,7 @@ import {
 } from '../installation/tenant-parts.ts';
 import type { OperationServices } from '../operations/operation.ts';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
-import { type Config, ownSections } from '../runtime/config/index.ts';
+import { type Config, ownSections, tenantConfig } from '../runtime/config/index.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
 import type { Artifacts, SystemOptions } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
@@ -33,6 +35,8 @@ import { deadLetterLabels } from '../runtime/observe/dead-letter-labels.ts';
 
 export type ProcessServices = InstallationParts & {
   readonly log: Logger;
+  /** the configuration in effect */
+  readonly live: LiveConfig;
   /** the latest lines of `log` */
   readonly ring: LogRing;
   readonly metrics: Metrics;
@@ -109,6 +113,7 @@ export function createProcessServices(
   return {
     ...parts,
     ...logging,
+    live: liveConfig(config, { parts, clustered, log }),
     plugins,
     metrics,
     bucket,
@@ -124,6 +129,21 @@ export function createProcessServices(
       onDeadLetter: (letter) => metrics.deadLetter(deadLetterLabels(letter)),
     },
   };
+}
+
+/** With the parts of every process that follow it. */
+function liveConfig(
+  config: Config,
+  { parts, clustered, log }: { parts: InstallationParts; clustered: boolean; log: Logger },
+): LiveConfig {
+  const live = new LiveConfig({ config, clustered, log });
+  live.onChange('process', (now) => {
+    log.level = now.log.level;
+    replaceTalkRules(parts.services.talk, now);
+    for (const [tenant, { services }] of parts.tenants)
+      replaceTalkRules(services.talk, tenantConfig(now, tenant));
+  });
+  return live;
 }
 
 /**

@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { shippedActors } from '../actors/index.ts';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
+import { defined } from '../protocols/defined.ts';
 import type { AgentSettings } from '../protocols/agent.ts';
 import { errorData, TroupeError } from '../protocols/errors.ts';
 import { SYSTEM_PRINCIPAL } from '../protocols/security/principals.ts';
@@ -38,6 +39,8 @@ type StartOptions = {
   readonly seed?: true;
   /** default: the default tenant */
   readonly tenant?: string;
+  /** who changes the agents, for the record; default `start` */
+  readonly by?: string;
 };
 
 /**
@@ -83,22 +86,28 @@ export async function startRootWithSettings(
   );
 }
 
+type TenantsOptions = {
+  /** restricts it to some tenants */
+  readonly isSelected?: (tenant: string) => boolean;
+  /** who changes the agents */
+  readonly by?: string;
+};
+
 /**
  * Starts the roots of all tenants but the default one with the agents of the configuration. A
  * failure is logged and affects no other tenant.
- * @param isSelected restricts it to some tenants
  */
 export async function startTenants(
   system: Ask,
   config: Config,
   log: Log,
-  isSelected: (tenant: string) => boolean = () => true,
+  { isSelected = () => true, by }: TenantsOptions = {},
 ): Promise<void> {
   const tenants = otherTenants(config).filter(isSelected);
   await Promise.all(
     tenants.map((tenant) =>
-      startRoot(system, agentsOf(config, tenant), START_MS, { tenant }).catch((error: unknown) =>
-        log.error({ alarm: true, tenant }, errorData(error).message),
+      startRoot(system, agentsOf(config, tenant), START_MS, { tenant, ...defined({ by }) }).catch(
+        (error: unknown) => log.error({ alarm: true, tenant }, errorData(error).message),
       ),
     ),
   );
@@ -161,11 +170,13 @@ function isSameSettings(a: readonly AgentSettings[], b: readonly AgentSettings[]
 
 /**
  * Sends the agents of a configuration to a cluster, from a process that is not part of it.
+ * @param by who applies them, for the record of changes
  * @throws TroupeError DEADLINE_EXCEEDED when no worker answers in time
  */
 export async function applySettings(
   config: Config,
   cluster: Pick<MessageClientOptions, 'bus' | 'env' | 'shards'> & Pick<SystemOptions, 'store'>,
+  by: string,
 ): Promise<RootStarted> {
   const { store, bus, env, shards } = cluster;
   const client = new MessageClient({
@@ -182,8 +193,8 @@ export async function applySettings(
   try {
     const ask: System['ask'] = (to, event, options) => client.ask(to, event, options);
     for (const tenant of otherTenants(config))
-      await startRoot({ ask }, agentsOf(config, tenant), START_MS, { tenant });
-    return await startRoot({ ask }, resolveAgents(config), START_MS);
+      await startRoot({ ask }, agentsOf(config, tenant), START_MS, { tenant, by });
+    return await startRoot({ ask }, resolveAgents(config), START_MS, { by });
   } finally {
     client.close();
   }

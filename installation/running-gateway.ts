@@ -1,7 +1,7 @@
 /**
  * Where the gateway of a data folder listens: `gateway.json` in the data folder. `troupe start`,
- * `troupe gateway` and `startTroupe` write it when they listen and remove it when they stop, so
- * that commands find a gateway on another port than the configured one.
+ * `troupe gateway` and programs with `startTroupe` write it when they listen and remove it when
+ * they stop, so that other commands find a gateway on another port than the configured one.
  *
  * A process that was killed leaves the file; it counts only while that same process exists on this
  * machine, because commands send their token to the address. Another host or container that shares

@@ -24,6 +24,14 @@ export function talkRulesOf(config: Config): TalkRules {
   };
 }
 
+/** Gives the rules of another configuration to the tools that have these, for their next calls. */
+export function replaceTalkRules(rules: TalkRules, config: Config): void {
+  const next = talkRulesOf(config);
+  const isGone = (key: string) => !Object.hasOwn(next, key);
+  for (const key of Object.keys(rules).filter(isGone)) Reflect.deleteProperty(rules, key);
+  Object.assign(rules, next);
+}
+
 function spawnRulesOf({ agents: { spawnDefaults }, session }: Config): TalkRules['spawn'] {
   const { sandbox, ...ceilings } = spawnDefaults;
   const { mainKey } = session;

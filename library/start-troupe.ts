@@ -62,19 +62,27 @@ export type Troupe = {
 export async function startTroupe(options: StartOptions): Promise<Troupe> {
   const { data, port, configFile: file, settings, env, ...parts } = options;
   const { actors, tools, actions, processes } = parts;
-  const [platform, { ensureToken, loadConfig }, { noteRunningGateway }] = await Promise.all([
-    import('../compose/embedded.ts'),
-    import('../runtime/config/index.ts'),
-    import('../installation/running-gateway.ts'),
-  ]);
-  const loaded = loadConfig(defined({ file, settings, env, flags: defined({ data, port }) }));
+  const [platform, { ensureToken, loadConfig }, { startRules }, { noteRunningGateway }] =
+    await Promise.all([
+      import('../compose/embedded.ts'),
+      import('../runtime/config/index.ts'),
+      import('../installation/start-rules.ts'),
+      import('../installation/running-gateway.ts'),
+    ]);
+  const load = () =>
+    loadConfig(defined({ file, settings, env, flags: defined({ data, port }), rules: startRules }));
+  const loaded = load();
   const config = ensureToken(loaded.config);
   const own = defined({ actors, tools, actions, processes });
-  const troupe = await platform.startTroupe(config, own, { file: loaded.file });
+  const troupe = await platform.startTroupe(config, own, {
+    file: loaded.file,
+    ...(settings === undefined && { reload: () => load().config }),
+  });
   const { url, system } = troupe;
-  const forget = noteRunningGateway(config.home, url);
   const token = config.gateway.auth.token?.reveal();
-  const stop = () => {
+  // So that `troupe open`, `troupe chat` and other commands find it.
+  const forget = noteRunningGateway(config.home, url);
+  const stop = (): Promise<void> => {
     forget();
     return troupe.stop();
   };

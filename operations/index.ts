@@ -20,6 +20,7 @@ import { pairing } from './pairing.ts';
 import { plugins } from './plugins.ts';
 import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
+import { settings } from './settings.ts';
 import { sessions } from './sessions.ts';
 import { slo } from './slo.ts';
 import { subagents } from './subagents.ts';
@@ -53,5 +54,6 @@ export const RESOURCES: readonly Resource[] = [
   charts,
   slo,
   audit,
+  settings,
   cluster,
 ];

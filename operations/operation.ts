@@ -16,6 +16,7 @@ import type { Scope } from '../protocols/gateway/connect.ts';
 import type { NoteInfo, NotesFound } from '../protocols/memory.ts';
 import type { ModelRules } from '../protocols/models/model-choice.ts';
 import type { PluginRow } from '../protocols/plugin.ts';
+import type { ClusterValues } from '../protocols/settings.ts';
 import type { RemoteServer } from '../protocols/remote-server.ts';
 import type { Metrics, System } from '../runtime/index.ts';
 import type { AgentNames } from './sessions/session-key.ts';
@@ -39,6 +40,11 @@ export type OperationServices = {
     rows(this: void): readonly PluginRow[];
     /** @throws TroupeError NOT_FOUND; UNAVAILABLE when it does not start */
     restart(this: void, id: string): Promise<void>;
+  };
+  readonly configuration: {
+    status(this: void): ConfigurationStatus;
+    /** @throws TroupeError INVALID_ARGUMENT for values that cannot be set for the whole cluster */
+    assertValues(this: void, values: ClusterValues): void;
   };
   /** the notes of agents, which exist */
   readonly notes: {
@@ -72,6 +78,22 @@ export type OperationServices = {
    * @throws TroupeError UNAVAILABLE when the file cannot be read
    */
   payloadText(this: void, tenant: string, payload: Payload): Promise<string>;
+};
+
+/** What a process knows about its configuration. */
+export type ConfigurationStatus = {
+  /** keys whose new value takes effect at the next start */
+  readonly restartNeeded: readonly string[];
+  /** keys of agents that the file sets differently than the cluster: `troupe config apply` */
+  readonly applyNeeded: readonly string[];
+  /** problems of the file, which is ignored until they are corrected */
+  readonly problems: readonly {
+    readonly path: string;
+    readonly message: string;
+    readonly where?: string;
+  }[];
+  /** version 0: nothing was set */
+  readonly cluster: { readonly version: number; readonly values: ClusterValues };
 };
 
 /** The devices and gateways that are connected now. */

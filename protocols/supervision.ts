@@ -131,6 +131,8 @@ export type RootStart = {
    * and returns them
    */
   seed?: boolean;
+  /** who changed the agents, for the record; default `start` */
+  by?: string;
 };
 /** To the root: the entry points accept nothing new, and open work is completed. Reply: RootRow. */
 export type RootDrain = { type: 'root.drain' };

@@ -3,6 +3,7 @@
  * actors, and the row that users see.
  */
 import { address, type Address, parseAddress } from '../../protocols/address.ts';
+import { agentPath, SETTINGS_CHANGES_MAX, settingsAddress } from '../../protocols/settings.ts';
 import type { ActorInput, Project, Reply, Tell } from '../../protocols/statechart.ts';
 import type { AlarmRow, ChildAction, RootRow, RootStarted } from '../../protocols/supervision.ts';
 import { EMPTY_OUTBOX, put } from '../supervisor/outbox.ts';
@@ -68,20 +69,65 @@ export function start(args: Args): Partial<RootContext> {
   const { context, event } = args;
   if (event.type !== 'root.start') return {};
   const agents = isSeeded(args) ? context.agents : event.agents;
+  const notes = notesOf(context, agents, event.by ?? 'start');
+  return { ...configured(args, agents, notes), starter: event.meta.reply ?? null };
+}
+
+/** Changes single agents; the settings of the tenant have recorded it. */
+export const amend = on('root.amend', (args): Partial<RootContext> => {
+  const { context, event } = args;
+  const changed = new Set(event.agents.map(({ agentId }) => agentId));
+  const agents = [
+    ...context.agents.filter(({ agentId }) => !changed.has(agentId)),
+    ...event.agents.flatMap(({ settings }) => settings ?? []),
+  ];
+  return { ...configured(args, agents, []), starter: null };
+});
+
+function configured(
+  { context, event }: Args,
+  agents: RootContext['agents'],
+  notes: readonly Tell[],
+): Partial<RootContext> {
   const now = new Set(agents.map(({ agentId }) => agentId));
   const gone = context.agents.filter(({ agentId }) => !now.has(agentId));
   const tells = [
     ...agents.map((settings) => configure(context, settings)),
     ...gone.map((agent) => ({ to: agentOf(context, agent), event: { type: 'agent.retire' } })),
+    ...notes,
   ];
   return {
     agents,
     unconfirmed: agents.map((settings) => agentOf(context, settings)),
-    starter: event.meta.reply ?? null,
     since: event.meta.now,
     ...put(context, tells),
   };
 }
+
+/** Messages that record which agents differ; the first agents of a cell are no change. */
+function notesOf(
+  { tenant, agents: before }: RootContext,
+  after: RootContext['agents'],
+  by: string,
+): readonly Tell[] {
+  if (before.length === 0) return [];
+  const was = new Map(before.map((one) => [one.agentId, one]));
+  const is = new Map(after.map((one) => [one.agentId, one]));
+  const changes = [...new Set([...was.keys(), ...is.keys()])]
+    .map((id) => ({ path: agentPath(id), from: was.get(id) ?? null, to: is.get(id) ?? null }))
+    .filter(({ from, to }) => sortedText(from) !== sortedText(to));
+  const to = settingsAddress(tenant);
+  const notes: Tell[] = [];
+  for (let at = 0; at < changes.length; at += SETTINGS_CHANGES_MAX) {
+    const some = changes.slice(at, at + SETTINGS_CHANGES_MAX);
+    notes.push({ to, event: { type: 'settings.note', changes: some, by } });
+  }
+  return notes;
+}
+
+/** Regardless of the order of the keys at the top. */
+const sortedText = (settings: object | null): string =>
+  JSON.stringify(settings && Object.entries(settings).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 
 type Settings = RootContext['agents'][number];
 const agentOf = ({ tenant }: RootContext, { agentId }: Pick<Settings, 'agentId'>): Address =>

@@ -26,6 +26,7 @@ export const rootMachine = setup({
   actions: {
     ...hostActions,
     start: assign(cluster.start),
+    amend: assign(cluster.amend),
     confirm: assign(cluster.confirm),
     forgetStarter: assign({ starter: null }),
     noteTime: assign(({ event }) => ({ since: event.meta.now })),
@@ -78,6 +79,7 @@ export const rootMachine = setup({
       initial: 'unstarted',
       on: {
         'root.start': { target: '.starting', actions: 'start' },
+        'root.amend': { target: '.starting', actions: 'amend' },
         reply: { actions: 'confirm' },
         'root.drain': {
           target: '.draining',
@@ -100,7 +102,7 @@ export const rootMachine = setup({
         },
         starting: {
           description: 'Sends the agents their settings; another start waits.',
-          meta: { defer: ['root.start'] },
+          meta: { defer: ['root.start', 'root.amend'] },
           entry: { type: 'project', params: (args) => cluster.clusterRow(args, 'starting') },
           always: { guard: 'allConfirmed', target: 'running' },
           after: { startPatience: { target: 'running' } },

@@ -1,6 +1,7 @@
 /** The context of the root: it lists only actors that failed recently. */
 import type { Address } from '../../protocols/address.ts';
 import type { AgentSettings } from '../../protocols/agent.ts';
+import type { RootAmend } from '../../protocols/settings.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Delivered, ReplyRef } from '../../protocols/statechart.ts';
 import type {
@@ -42,6 +43,7 @@ export type RootContext = {
 
 export type RootEvent =
   | Delivered<RootStart>
+  | Delivered<RootAmend>
   | Delivered<RootDrain>
   | Delivered<RootStopped>
   | Delivered<Down>

@@ -70,7 +70,7 @@ const PREFIX = 2;
 
 export class TokenQuota implements Quota {
   readonly #tenants = new Map<string, Tenant>();
-  readonly #limits: QuotaLimits;
+  readonly #limits: () => QuotaLimits;
   readonly #clock: Clock;
   readonly #nodes: System['nodes'];
   readonly #namesMax: number;
@@ -78,14 +78,17 @@ export class TokenQuota implements Quota {
   #countedAtMs = -LOOK_MS;
   #clearedAtMs = -LOOK_MS;
 
-  /** @param namesMax principals of a tenant, and tenants, with their own bucket */
+  /**
+   * @param limits a function returns those in effect, for each request
+   * @param namesMax principals of a tenant, and tenants, with their own bucket
+   */
   constructor(
-    limits: QuotaLimits,
+    limits: QuotaLimits | (() => QuotaLimits),
     system: Pick<System, 'nodes'>,
     clock: Clock,
     namesMax = NAMES_MAX,
   ) {
-    this.#limits = limits;
+    this.#limits = typeof limits === 'function' ? limits : () => limits;
     this.#clock = clock;
     this.#nodes = () => system.nodes();
     this.#namesMax = namesMax;
@@ -95,7 +98,7 @@ export class TokenQuota implements Quota {
   take({ tenant, sub, profile }: Caller): QuotaAnswer {
     const nowMs = this.#clock.monotonicMs();
     this.#count(nowMs);
-    const { principalPerMinute, externalPerMinute, tenantPerMinute } = this.#limits;
+    const { principalPerMinute, externalPerMinute, tenantPerMinute } = this.#limits();
     const external = profile === 'A2A-External';
     const { all, own: buckets } = this.#tenant(tenant, nowMs);
     fill(all, this.#share(tenantPerMinute), nowMs);
@@ -124,7 +127,7 @@ export class TokenQuota implements Quota {
     if (known) return known;
     if (this.#tenants.size >= this.#namesMax) this.#clear(nowMs);
     if (this.#tenants.size >= this.#namesMax && name !== OTHERS) return this.#tenant(OTHERS, nowMs);
-    const limit = this.#share(this.#limits.tenantPerMinute);
+    const limit = this.#share(this.#limits().tenantPerMinute);
     const tenant = { all: { tokens: limit, atMs: nowMs, limit }, own: new Buckets(this.#namesMax) };
     this.#tenants.set(name, tenant);
     return tenant;

@@ -37,16 +37,19 @@ export type AgentCard = {
   readonly avatar?: string;
 };
 
-/** Changes are journaled, effective immediately, and kept across restarts. */
+/**
+ * Changes are journaled, effective immediately, and kept across restarts. `by`: who changes, for
+ * the record of changes.
+ */
 export type AgentSetup = {
   /** At most a second old. */
   cards(): readonly AgentCard[];
   /** @throws TroupeError CONFLICT when the id exists; INVALID_ARGUMENT */
-  create(params: AgentsCreateParams): Promise<AgentCard>;
+  create(params: AgentsCreateParams, by: string): Promise<AgentCard>;
   /** @throws TroupeError NOT_FOUND, INVALID_ARGUMENT */
-  update(params: AgentsUpdateParams): Promise<void>;
+  update(params: AgentsUpdateParams, by: string): Promise<void>;
   /** Its sessions stay readable. @throws TroupeError NOT_FOUND; FORBIDDEN for the default agent */
-  remove(params: AgentsDeleteParams): Promise<RemovedFiles>;
+  remove(params: AgentsDeleteParams, by: string): Promise<RemovedFiles>;
   /** The files of its prompt, whether they exist or not. @throws TroupeError NOT_FOUND */
   files(agentId: string): Promise<{ workspace: string; files: readonly AgentFile[] }>;
   /** @throws TroupeError NOT_FOUND for an unknown agent or file */
@@ -66,8 +69,8 @@ export type RemovedFiles = {
 export type ConfigSetup = {
   get(): ConfigSnapshot;
   /** @throws TroupeError CONFLICT when the file has changed since it was read; INVALID_ARGUMENT */
-  set(params: ConfigSetParams): Promise<ConfigWritten>;
-  patch(params: ConfigPatchParams): Promise<ConfigWritten>;
+  set(params: ConfigSetParams, by: string): Promise<ConfigWritten>;
+  patch(params: ConfigPatchParams, by: string): Promise<ConfigWritten>;
   schema(): ConfigSchemaResponse;
   /** @param path dotted; `*` matches any key or element. @throws TroupeError NOT_FOUND */
   lookup(path: string): ConfigSchemaLookup;

@@ -6,9 +6,10 @@ import { admit, type Config, routeByTable, tenantConfig } from '../../runtime/co
 import type { AccountSettings } from './account-settings.ts';
 import type { ChannelRules } from './open-account.ts';
 
-export const configuredRules = (config: Config): ChannelRules => {
+/** @param config returns the configuration in effect, for each message */
+export const configuredRules = (config: () => Config): ChannelRules => {
   const byTable = (of: AccountSettings, message: InboundMessage) =>
-    routeByTable(tenantConfig(config, of.tenant), of, message);
+    routeByTable(tenantConfig(config(), of.tenant), of, message);
   return {
     admit: (of, message, isApproved) => {
       const { requireMention } = byTable(of, message);

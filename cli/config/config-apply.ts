@@ -3,6 +3,7 @@
  * file only sets the initial agents of a new cluster. After that the settings are journaled, and
  * this command changes them.
  */
+import { userInfo } from 'node:os';
 import { linkCluster } from '../cluster/cluster-link.ts';
 import { exitCodes } from '../exit.ts';
 import { type CommonOptions, loadToStart } from '../options.ts';
@@ -15,11 +16,20 @@ export async function apply(options: CommonOptions): Promise<number> {
   const link = await linkCluster(config, untilSignal());
   try {
     const { applySettings } = await import('../../main.ts');
-    const { agents } = await applySettings(config, link);
+    const { agents } = await applySettings(config, link, operatorHere());
     if (options.json) printJson({ ok: true, agents });
     else process.stdout.write(`the cluster ${link.env} has ${agents} agents now\n`);
     return exitCodes.ok;
   } finally {
     await link.store.close();
+  }
+}
+
+/** The user of this machine, as the record of changes names it. */
+function operatorHere(): string {
+  try {
+    return `user:${userInfo().username}`;
+  } catch {
+    return 'user:unknown';
   }
 }

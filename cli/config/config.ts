@@ -1,13 +1,17 @@
 /** `troupe config`: shows the configuration, checks it, and prints its schema and its reference. */
 import { exitCodes } from '../exit.ts';
 import { type CommonOptions, loadFrom, loadToStart } from '../options.ts';
+import type { ConfigurationStatus } from '../../operations/operation.ts';
+import { defined } from '../../protocols/defined.ts';
 import { printJson } from '../output.ts';
+import { runningConfiguration } from './running-config.ts';
 
 /** Every value with its source; secrets as `***`. */
 export async function show(options: CommonOptions): Promise<number> {
   const { config, sources, file } = await loadFrom(options);
+  const running = await runningConfiguration(config.home, options);
   if (options.json) {
-    printJson({ file, config, sources });
+    printJson({ file, config, sources, ...defined({ running }) });
     return exitCodes.ok;
   }
   const { leaves, showPointer } = await import('../../runtime/config/index.ts');
@@ -16,6 +20,7 @@ export async function show(options: CommonOptions): Promise<number> {
     const path = showPointer(pointer);
     process.stdout.write(`${path} = ${JSON.stringify(value)}  (${sources[path] ?? 'default'})\n`);
   }
+  await printRunning(running);
   return exitCodes.ok;
 }
 
@@ -24,15 +29,25 @@ export async function check(options: CommonOptions): Promise<number> {
   const { config, file } = await loadToStart(options);
   const { warningsOf } = await import('../../installation/start-rules.ts');
   const warnings = warningsOf(config);
+  const running = await runningConfiguration(config.home, options);
   if (options.json) {
-    printJson({ ok: true, file, warnings });
+    printJson({ ok: true, file, warnings, ...defined({ running }) });
     return exitCodes.ok;
   }
   process.stdout.write(`the configuration is valid (${file ?? 'no file, defaults only'})\n`);
   for (const { path, value, message } of warnings) {
     process.stdout.write(`warning: ${path} = ${value}: ${message}\n`);
   }
+  await printRunning(running);
   return exitCodes.ok;
+}
+
+/** How the running gateway differs from the file. */
+async function printRunning(running: ConfigurationStatus | undefined): Promise<void> {
+  if (running === undefined) return;
+  const { statusText } = await import('../../operations/settings.ts');
+  const lines = statusText(running).trimEnd().split('\n');
+  for (const line of lines) process.stdout.write(`running gateway: ${line}\n`);
 }
 
 /** The JSON Schema of the file. */

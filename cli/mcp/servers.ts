@@ -185,6 +185,11 @@ function entryOf(target: readonly string[], options: AddOptions): Record<string,
   const { approval, allow, deny } = options;
   const [first = '', ...args] = target;
   const isUrl = /^https?:\/\//i.test(first) && args.length === 0;
+  if (args.length === 0 && /^[\w.-]+:\d+(\/|$)/.test(first))
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `${first} is no program: the URL of a server begins with http:// or https://, as http://${first}`,
+    );
   if (!isUrl && /^[a-z][a-z0-9+.-]*:\/\//i.test(first))
     throw new TroupeError(
       'INVALID_ARGUMENT',

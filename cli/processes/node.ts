@@ -34,9 +34,10 @@ export async function runNode(options: CommonOptions, { start, ready }: Role): P
     if (!said) process.stderr.write(`troupe: waiting for NATS at ${servers.join(', ')}: ${what}\n`);
     said = true;
   };
+  const reload = async () => (await loadToStart(options)).config;
   let node: Node;
   try {
-    node = await startSmall(() => start(config, { signal: stop, onWait, file }));
+    node = await startSmall(() => start(config, { signal: stop, onWait, file, reload }));
   } catch (error) {
     if (stop.aborted) return exitCodes.ok;
     throw error;

@@ -33,7 +33,8 @@ async function open(options: CommonOptions) {
   const { ownFolders, startTroupe } = await import('../../main.ts');
   // So that a user finds where own hooks, skills and plugins belong.
   for (const folder of ownFolders(config)) makeFolder(folder);
-  const troupe = await startTroupe(config, {}, { file }).catch((error: unknown) =>
+  const reload = async () => (await loadToStart(options)).config;
+  const troupe = await startTroupe(config, {}, { file, reload }).catch((error: unknown) =>
     explainUse(error, config),
   );
   return { config, troupe };

@@ -62,6 +62,8 @@ const AGENTS_MAX = 10_000;
 const ID_CHARACTERS_MAX = 63;
 const AVATAR_CHARACTERS_MAX = 100_000;
 
+/** The agent of a change, and who changes it. */
+type Changed = { readonly agentId: string; readonly by: string; readonly isRemoved?: boolean };
 type Entry = Partial<AgentConfig> & { readonly id: string };
 
 export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'> {
@@ -84,7 +86,7 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
     return this.#cards.cards;
   }
 
-  create(params: AgentsCreateParams): Promise<AgentCard> {
+  create(params: AgentsCreateParams, by: string): Promise<AgentCard> {
     const id = idOf(params.name);
     refuseWorkspace(params);
     return this.#inTurn(async () => {
@@ -92,25 +94,28 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
         throw new TroupeError('CONFLICT', `agent ${id} already exists: use another name`);
       }
       const shown = this.#o.clustered || params.name === id ? { ...params, name: '' } : params;
-      await this.#change((entries) => [...entries, entryOf({ id }, shown)], id);
+      await this.#change((entries) => [...entries, entryOf({ id }, shown)], { agentId: id, by });
       return this.#cardOf(id);
     });
   }
 
-  update(params: AgentsUpdateParams): Promise<void> {
+  update(params: AgentsUpdateParams, by: string): Promise<void> {
     const { agentId } = params;
     refuseWorkspace(params);
     return this.#inTurn(async () => {
       this.#cardOf(agentId);
-      await this.#change((entries) => {
-        const known = entries.some(({ id }) => id === agentId);
-        const all = known ? entries : [...entries, { id: agentId }];
-        return all.map((entry) => (entry.id === agentId ? entryOf(entry, params) : entry));
-      }, agentId);
+      await this.#change(
+        (entries) => {
+          const known = entries.some(({ id }) => id === agentId);
+          const all = known ? entries : [...entries, { id: agentId }];
+          return all.map((entry) => (entry.id === agentId ? entryOf(entry, params) : entry));
+        },
+        { agentId, by },
+      );
     });
   }
 
-  remove({ agentId, deleteFiles = false }: AgentsDeleteParams): Promise<RemovedFiles> {
+  remove({ agentId, deleteFiles = false }: AgentsDeleteParams, by: string): Promise<RemovedFiles> {
     return this.#inTurn(async () => {
       this.#cardOf(agentId);
       if (this.#agents().some(({ id, isDefault }) => id === agentId && isDefault)) {
@@ -119,7 +124,11 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
           `${agentId} is the default agent: make another one the default first`,
         );
       }
-      await this.#change((entries) => entries.filter(({ id }) => id !== agentId), agentId, true);
+      await this.#change((entries) => entries.filter(({ id }) => id !== agentId), {
+        agentId,
+        by,
+        isRemoved: true,
+      });
       return deleteFiles ? this.#o.folders.discard(agentId) : { removed: [], failed: [] };
     });
   }
@@ -142,36 +151,41 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
 
   async #change(
     entries: (before: readonly Entry[]) => readonly Entry[],
-    agentId: string,
-    isRemoved = false,
+    changed: Changed,
   ): Promise<void> {
     const { clustered, tenant } = this.#o;
-    if (clustered) return this.#changeSettings(entries, agentId, isRemoved);
-    const changed = this.#changeFile(entries);
-    await (tenant === DEFAULT_TENANT ? changed : changed.catch((error) => throwFor(tenant, error)));
+    if (clustered) return this.#changeSettings(entries, changed);
+    const written = this.#changeFile(entries, changed.by);
+    await (tenant === DEFAULT_TENANT ? written : written.catch((error) => throwFor(tenant, error)));
   }
 
-  async #changeFile(entries: (before: readonly Entry[]) => readonly Entry[]): Promise<void> {
+  async #changeFile(
+    entries: (before: readonly Entry[]) => readonly Entry[],
+    by: string,
+  ): Promise<void> {
     const { file, desk, tenant } = this.#o;
     const { hash } = file.read();
     const section = tenant === DEFAULT_TENANT ? '/agents' : `/tenants/${tenant}/agents`;
-    await desk.write(hash ?? undefined, ({ document }) => {
-      const isNamedList = valueAt(document, `${section}/list`) !== undefined;
-      const pointer = `${section}/${isNamedList ? 'list' : 'agents'}`;
-      const listed = valueAt(document, pointer) as readonly Entry[] | undefined;
-      // A file without agents means one default agent: adding another one keeps it.
-      const before = listed?.length ? listed : this.#agents().map(({ id }) => ({ id }));
-      const next = structuredClone(document);
-      setAt(next, pointer, entries(before));
-      return textOf(next);
-    });
+    await desk.write(
+      hash ?? undefined,
+      ({ document }) => {
+        const isNamedList = valueAt(document, `${section}/list`) !== undefined;
+        const pointer = `${section}/${isNamedList ? 'list' : 'agents'}`;
+        const listed = valueAt(document, pointer) as readonly Entry[] | undefined;
+        // A file without agents means one default agent: adding another one keeps it.
+        const before = listed?.length ? listed : this.#agents().map(({ id }) => ({ id }));
+        const next = structuredClone(document);
+        setAt(next, pointer, entries(before));
+        return textOf(next);
+      },
+      by,
+    );
   }
 
   /** A concurrent change of another gateway may win; then this one is repeated. */
   async #changeSettings(
     entries: (before: readonly Entry[]) => readonly Entry[],
-    agentId: string,
-    isRemoved: boolean,
+    { agentId, by, isRemoved = false }: Changed,
   ): Promise<void> {
     const { system, tenant, checkModel } = this.#o;
     const { agents } = tenantConfig(this.#config, tenant);
@@ -194,7 +208,7 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
       const rest = before.filter((one) => one.agentId !== agentId);
       const after: readonly AgentSettings[] =
         isRemoved || own === undefined ? rest : [...rest, settingsOf(own)];
-      await startRootWithSettings(system, after, START_MS, { tenant });
+      await startRootWithSettings(system, after, START_MS, { tenant, by });
       const now = await currentSettings(system, tenant);
       if (now.some((one) => one.agentId === agentId) !== isRemoved) {
         return this.#o.onChange(config);

@@ -1,7 +1,7 @@
 /**
  * Reads and changes the configuration of a process for operators at a gateway (`config.*`): the
- * content of the file without its secrets. A change of agents applies at once if this process alone
- * determines them. Every other change applies at the next start, and the answer says so.
+ * content of the file without its secrets. A change is applied as the schema declares it, and the
+ * answer names what waits for the next start.
  */
 import JSON5 from 'json5';
 import { defined } from '../../protocols/defined.ts';
@@ -16,8 +16,9 @@ import {
 import type { ConfigSetup } from '../../channels/index.ts';
 import { type Config, configSchema, Secret } from '../../runtime/config/index.ts';
 import { leaves, showPointer, valueAt } from '../../runtime/config/pointer.ts';
+import { whenApplied } from '../../runtime/config/index.ts';
 import { type ConfigFile, type Document, type FileText, textOf } from './config-file.ts';
-import { isHot, lookup, schemaForPeople } from './config-schema.ts';
+import { lookup, schemaForPeople } from './config-schema.ts';
 import { mergePatch } from './merge-patch.ts';
 import { redact, redactText, restore, restoreText } from './redaction.ts';
 
@@ -28,11 +29,13 @@ export type ConfigEditorOptions = {
   readonly version: string;
   /** epoch milliseconds */
   readonly startedAt: number;
+  /** the agents of a cluster are not those of the file */
+  readonly clustered: boolean;
   /**
-   * sends the agents of a configuration to the root; absent: another process determines them
-   * @throws TroupeError when the root refuses them
+   * applies the new content of the file to this process
+   * @throws TroupeError when the root refuses the agents
    */
-  readonly applyAgents?: (config: Config) => Promise<void>;
+  readonly apply: (config: Config, by: string) => Promise<void>;
 };
 
 export class ConfigEditor implements ConfigSetup {
@@ -64,20 +67,31 @@ export class ConfigEditor implements ConfigSetup {
     };
   }
 
-  set({ raw, baseHash }: ConfigSetParams): Promise<ConfigWritten> {
-    return this.write(baseHash, ({ document }) => {
-      const given = documentOf(raw);
-      refuseCommands(given, document);
-      return restoreText(configSchema, raw, given, document);
-    });
+  set({ raw, baseHash }: ConfigSetParams, by: string): Promise<ConfigWritten> {
+    return this.write(
+      baseHash,
+      ({ document }) => {
+        const given = documentOf(raw);
+        refuseCommands(given, document);
+        return restoreText(configSchema, raw, given, document);
+      },
+      by,
+    );
   }
 
-  patch({ raw, baseHash, replacePaths = [] }: ConfigPatchParams): Promise<ConfigWritten> {
-    return this.write(baseHash, ({ document }) => {
-      const merged = mergePatch(document, documentOf(raw), new Set(replacePaths));
-      refuseCommands(merged, document);
-      return textOf(restore(configSchema, merged, document));
-    });
+  patch(
+    { raw, baseHash, replacePaths = [] }: ConfigPatchParams,
+    by: string,
+  ): Promise<ConfigWritten> {
+    return this.write(
+      baseHash,
+      ({ document }) => {
+        const merged = mergePatch(document, documentOf(raw), new Set(replacePaths));
+        refuseCommands(merged, document);
+        return textOf(restore(configSchema, merged, document));
+      },
+      by,
+    );
   }
 
   /**
@@ -87,8 +101,9 @@ export class ConfigEditor implements ConfigSetup {
   async write(
     baseHash: string | undefined,
     change: (before: FileText) => string,
+    by: string,
   ): Promise<ConfigWritten> {
-    const { file, applyAgents } = this.#o;
+    const { file, clustered, apply } = this.#o;
     let before: Document = {};
     const { backup, config } = await file.replace(baseHash, (found) => {
       before = found.document;
@@ -96,9 +111,13 @@ export class ConfigEditor implements ConfigSetup {
     });
     const { path, document, hash } = file.read();
     const changed = changedPaths(before, document);
-    const hot = applyAgents === undefined ? [] : changed.filter(isHot);
-    if (hot.length > 0) await applyAgents?.(config);
-    const waiting = changed.filter((one) => !hot.includes(one));
+    const isAtOnce = (when: string) => when === 'process' || (when === 'agents' && !clustered);
+    const later = new Set(
+      changed.flatMap(({ path: at, pointer }) => (isAtOnce(whenApplied(pointer)) ? [] : [at])),
+    );
+    const hot = [...new Set(changed.map((one) => one.path))].filter((one) => !later.has(one));
+    if (changed.length > 0) await apply(config, by);
+    const waiting = [...later];
     return {
       ok: true,
       ...(changed.length === 0 ? { noop: true } : {}),
@@ -160,15 +179,13 @@ const withoutSecrets = (config: Config): Document => {
   return shown;
 };
 
-/** Every path at which the two differ, as a user writes it; lists are compared as a whole. */
-const changedPaths = (before: Document, after: Document): string[] => {
-  const pointers = new Set(
-    [...leaves(before), ...leaves(after)].map(([pointer]) => listOf(pointer)),
-  );
+/** Every value that differs, with its path as a user writes it: that of the list around it. */
+const changedPaths = (before: Document, after: Document) => {
+  const pointers = new Set([...leaves(before), ...leaves(after)].map(([pointer]) => pointer));
   const text = (value: unknown) => JSON.stringify(value) ?? '';
   return [...pointers]
     .filter((pointer) => text(valueAt(before, pointer)) !== text(valueAt(after, pointer)))
-    .map(showPointer);
+    .map((pointer) => ({ pointer, path: showPointer(listOf(pointer)) }));
 };
 const listOf = (pointer: string): string => /^(.*?)\/\d+(?:\/|$)/.exec(pointer)?.[1] ?? pointer;
 

@@ -11,16 +11,7 @@ import type {
   ConfigSchemaResponse,
 } from '../../protocols/gateway/index.ts';
 import { childSchema, childSchemas, isSecret } from '../../runtime/config/schema/fields.ts';
-import { configSchema } from '../../runtime/config/index.ts';
-
-/**
- * Changes that apply without a restart: running agents receive their new settings. Parts that are
- * derived at the start (which agents may reach each other, folders of agents, actions for other
- * programs) need one.
- */
-const HOT =
-  /^(tenants\.[^.]+\.)?(agents\.(agents|defaults\b|maxConcurrent)|messages\.queue\b|budget\b|session\.reset\b)/;
-export const isHot = (path: string): boolean => HOT.test(path) && !path.endsWith('.workspace');
+import { configSchema, pointerOf, whenApplied } from '../../runtime/config/index.ts';
 
 export const schemaForPeople = (): Pick<ConfigSchemaResponse, 'schema' | 'uiHints'> => {
   const uiHints: Record<string, ConfigHint> = {};
@@ -71,7 +62,8 @@ export const lookup = (path: string): ConfigSchemaLookup => {
   };
 };
 
-const reloadOf = (path: string): 'hot' | 'restart' => (isHot(path) ? 'hot' : 'restart');
+const reloadOf = (path: string): 'hot' | 'restart' =>
+  whenApplied(pointerOf(path.replaceAll('[]', '[0]'))) === 'restart' ? 'restart' : 'hot';
 
 const hintOf = (schema: TSchema, path: string): ConfigHint => ({
   label: path.split('.').at(-1) ?? path,

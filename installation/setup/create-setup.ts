@@ -8,6 +8,8 @@ import { type System, systemClock } from '../../runtime/index.ts';
 import type { Workspaces } from '../../runtime/workspaces/workspaces.ts';
 import { currentSettings, START_MS, startRoot, startTenants } from '../root-settings.ts';
 import { type InstallationParts, partsFor } from '../tenant-parts.ts';
+import type { ConfigWatch } from '../live/config-watch.ts';
+import type { LiveConfig } from '../live/live-config.ts';
 import { AgentFolders } from './agent-folders.ts';
 import { AgentEditor } from './agent-editor.ts';
 import { createCatalogs } from './catalogs.ts';
@@ -22,11 +24,14 @@ export type SetupParts = {
     readonly log: Logger;
     /** the latest lines of `log` */
     readonly ring: LogRing;
+    readonly live: LiveConfig;
   };
   readonly system: System;
   readonly workspaces: Workspaces;
   /** the configuration file; absent: there was none */
   readonly file?: string | undefined;
+  /** notices changes of the file; absent: it cannot be loaded again */
+  readonly watch?: ConfigWatch | undefined;
   /** the process is part of a cluster, and the root's settings determine the agents */
   readonly clustered: boolean;
 };
@@ -34,6 +39,7 @@ export type SetupParts = {
 /** The setup of each tenant; all tenants share one file, one log and one configuration. */
 export const createSetup = (parts: SetupParts): ((tenant: string) => Setup) => {
   const { config, processServices, system, clustered } = parts;
+  const { live } = processServices;
   const file = new ConfigFile({ file: parts.file, home: config.home });
   const open = new Map<string, TenantSetup>();
   const configured = (next: Config): void => {
@@ -44,21 +50,19 @@ export const createSetup = (parts: SetupParts): ((tenant: string) => Setup) => {
     running: config,
     version: packageJson.version,
     startedAt: now(),
-    ...(clustered
-      ? {}
-      : {
-          applyAgents: async (next: Config) => {
-            await startRoot(system, resolveAgents(next), START_MS);
-            await startTenants(system, next, processServices.log);
-            // Last, because a read in between would cache a tenant's old agents for a second.
-            configured(next);
-          },
-        }),
+    clustered,
+    apply: (next, by) => parts.watch?.written(by) ?? live.fileChanged(next, by),
+  });
+  live.onChange('agents', async (next, by) => {
+    await startRoot(system, resolveAgents(next), START_MS, { by });
+    await startTenants(system, next, processServices.log, { by });
+    // Last, because a read in between would cache a tenant's old agents for a second.
+    configured(next);
   });
   /** Tenants with their own agents keep those that were journaled. */
   const onChange = async (next: Config): Promise<void> => {
     const inherits = (tenant: string) => !ownSections(next, tenant).includes('agents');
-    await startTenants(system, next, processServices.log, inherits);
+    await startTenants(system, next, processServices.log, { isSelected: inherits });
     configured(next);
   };
   return (tenant) => {
@@ -111,9 +115,9 @@ const openSetup = (tenant: string, shared: Shared): TenantSetup => {
     ownsAgents: isHome || owned.includes('agents'),
     agents: {
       cards: () => agents.cards(),
-      create: (params) => agents.create(params),
-      update: (params) => agents.update(params),
-      remove: (params) => agents.remove(params),
+      create: (params, by) => agents.create(params, by),
+      update: (params, by) => agents.update(params, by),
+      remove: (params, by) => agents.remove(params, by),
       files: (agentId) => folders.files(agentId),
       file: (agentId, name) => folders.file(agentId, name),
       write: (agentId, name, content) => folders.write(agentId, name, content),

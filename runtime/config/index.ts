@@ -8,7 +8,11 @@ export {
   soleAgentId,
 } from './agents.ts';
 export type { Finding as ConfigFinding } from './checks/check.ts';
-export { findingsOf, type Rule as ConfigRule } from './checks/cross-checks.ts';
+export {
+  crossChecks as startChecks,
+  findingsOf,
+  type Rule as ConfigRule,
+} from './checks/cross-checks.ts';
 export {
   type LoadedConfig,
   type LoadInput,
@@ -37,7 +41,8 @@ export { ensureToken, tokenFile } from './token.ts';
 export { admit, admitsMany } from './admission.ts';
 export { routeByTable } from './routing.ts';
 export { namedFolders, workspaceFolderOf } from './workspace-folders.ts';
-export { leaves, showPointer } from './pointer.ts';
+export { leaves, pointerOf, showPointer } from './pointer.ts';
+export { changesOf, type ConfigChange, schemaAt, whenApplied } from './when-applied.ts';
 export { configReference } from './reference.ts';
 export { bindHost, cacheFolder, nodeName, storeFolder } from './places.ts';
 export { makeFolder } from '../make-folder.ts';

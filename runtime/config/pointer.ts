@@ -28,6 +28,17 @@ export function showPointer(pointer: string): string {
   }, '');
 }
 
+/** The pointer of a path as a person writes it; the inverse of `showPointer`. */
+export const pointerOf = (path: string): string =>
+  [...path.matchAll(/\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.[\]]+)/g)].reduce(
+    (pointer, [, quoted, index, key]) =>
+      childPointer(
+        pointer,
+        quoted === undefined ? (index ?? key ?? '') : (JSON.parse(`"${quoted}"`) as string),
+      ),
+    '',
+  );
+
 /** Whether a pointer equals the other one or is below it. */
 export const isWithin = (pointer: string, outer: string): boolean =>
   pointer === outer || pointer.startsWith(`${outer}/`);

@@ -9,15 +9,17 @@ import {
   OFFLINE_PROVIDER,
 } from '../../protocols/models/model-providers.ts';
 import { allowed } from './checks/check.ts';
-import { childSchema, childSchemas } from './schema/fields.ts';
+import { childSchema, childSchemas, type WhenApplied } from './schema/fields.ts';
 import { overrides } from './overrides.ts';
 import { parsePointer, showPointer } from './pointer.ts';
 import { loadedSchema } from './schema/schema.ts';
+import { whenOf } from './when-applied.ts';
 import { toolAliases, toolGroups } from './schema/tool-names.ts';
 
 type Row = {
   readonly path: string;
   readonly schema: TSchema;
+  readonly when: WhenApplied;
 };
 
 /** The whole page, Markdown. */
@@ -33,11 +35,12 @@ export function configReference(): string {
 }
 
 /** Fields in the order of the schema, sections among them. */
-function rowsOf(schema: TSchema, path: string): Row[] {
+function rowsOf(schema: TSchema, path: string, outer: WhenApplied = 'restart'): Row[] {
   return childSchemas(schema).flatMap(([key, child]) => {
     const own = pathOf(path, key);
-    const row = { path: own, schema: child };
-    return 'x-same-as' in child ? [row] : [row, ...rowsOf(child, own)];
+    const when = whenOf(child, outer);
+    const row = { path: own, schema: child, when };
+    return 'x-same-as' in child ? [row] : [row, ...rowsOf(child, own, when)];
   });
 }
 
@@ -54,14 +57,16 @@ const isField = ({ path, schema }: Row) =>
     !(path.endsWith('[]') && childSchemas(schema).length === 0));
 
 const table = (rows: readonly Row[]): string[] => [
-  '| key | allowed | default | meaning |',
-  '| --- | --- | --- | --- |',
+  '| key | allowed | default | applied | meaning |',
+  '| --- | --- | --- | --- | --- |',
   ...rows.map(
-    ({ path, schema }) =>
+    ({ path, schema, when }) =>
       `| \`${path}\` | ${cell(allowedOf(schema))} | ${cell(standard(schema))} | ` +
-      `${cell(schema.description ?? '')} |`,
+      `${'x-same-as' in schema ? '' : APPLIED[when]} | ${cell(schema.description ?? '')} |`,
   ),
 ];
+
+const APPLIED = { process: 'at once', agents: 'at once (agents)', restart: 'restart' } as const;
 
 const allowedOf = (schema: TSchema): string => {
   const section: unknown = schema['x-same-as'];
@@ -114,6 +119,13 @@ ${Object.entries(BUILT_IN_PROVIDERS)
 
 A wrong value, an unknown key or a name that refers to nothing stops the start; the report names every
 problem with its place in the file. A folder may begin with \`~\`; a relative one starts at the file.
+
+A **changed file** is noticed within a second by every process that read it. The column "applied" says
+when a key takes effect: "at once"; "at once (agents)", through the settings of the agents, which a
+cluster keeps for all its processes, so that \`troupe config apply\` changes them there; or at the next
+"restart". The log, \`troupe config\` and \`troupe config check\` name the keys that need a restart. A
+file with a problem changes nothing; the log names every problem. A key that is applied "at once" may
+be set for all processes of a cluster: [cluster settings](cluster.md#settings-of-the-whole-cluster).
 
 A **secret** is written as a text, or better as a reference: \`{ env: "NAME" }\`, \`{ file: "path" }\`, or
 \`{ command: ["program", "argument"] }\` (what it prints, within 10 seconds). It never appears in a log, an

@@ -57,7 +57,7 @@ it('a new cluster accepts the agents of the first gateway; others only log a war
 it('applySettings configures new agents and retires those that are no longer listed', async () => {
   const { system, agents, cluster } = await openCell();
   await seedCluster(system, { ...configured('main', 'helper'), signal });
-  const { settings } = await applySettings(configOf('main', 'writer'), cluster);
+  const { settings } = await applySettings(configOf('main', 'writer'), cluster, 'user:test');
   expect(settings.map(({ agentId }) => agentId)).toEqual(['main', 'writer']);
   expect(agents()).toEqual(['main', 'writer']);
   await expect

@@ -11,7 +11,7 @@ import { COMMANDS } from '../../commands/parse.ts';
 import { type AgentNames, fullSessionKey } from '../../../operations/sessions/session-key.ts';
 import type { AgentCard, Setup } from '../setup.ts';
 import { type MethodTable, published } from './method.ts';
-import type { Request } from './request.ts';
+import { principalOf, type Request } from './request.ts';
 
 /** What methods about the configuration and the agents need. */
 export type SetupContext = {
@@ -102,7 +102,12 @@ const agentsCreate = async (
   request: Request<SetupContext>,
   params: GatewayParams<'agents.create'>,
 ) => {
-  const { id, workspace, model, name = id } = await ownAgentsOf(request).agents.create(params);
+  const {
+    id,
+    workspace,
+    model,
+    name = id,
+  } = await ownAgentsOf(request).agents.create(params, principalOf(request).sub);
   return { ok: true, agentId: id, name, workspace, model };
 };
 
@@ -110,7 +115,7 @@ const agentsUpdate = async (
   request: Request<SetupContext>,
   params: GatewayParams<'agents.update'>,
 ) => {
-  await ownAgentsOf(request).agents.update(params);
+  await ownAgentsOf(request).agents.update(params, principalOf(request).sub);
   return { ok: true, agentId: params.agentId };
 };
 
@@ -118,7 +123,10 @@ const agentsDelete = async (
   request: Request<SetupContext>,
   params: GatewayParams<'agents.delete'>,
 ) => {
-  const { removed, failed } = await ownAgentsOf(request).agents.remove(params);
+  const { removed, failed } = await ownAgentsOf(request).agents.remove(
+    params,
+    principalOf(request).sub,
+  );
   return {
     ok: true,
     agentId: params.agentId,
@@ -279,9 +287,15 @@ export const setupTable: MethodTable<SetupContext> = [
   published('tools.effective', toolsEffective),
   published('commands.list', commandsList),
   published('config.get', (request) => installationOf(request).config.get()),
-  published('config.set', (request, params) => installationOf(request).config.set(params)),
-  published('config.patch', (request, params) => installationOf(request).config.patch(params)),
-  published('config.apply', (request, params) => installationOf(request).config.set(params)),
+  published('config.set', (request, params) =>
+    installationOf(request).config.set(params, principalOf(request).sub),
+  ),
+  published('config.patch', (request, params) =>
+    installationOf(request).config.patch(params, principalOf(request).sub),
+  ),
+  published('config.apply', (request, params) =>
+    installationOf(request).config.set(params, principalOf(request).sub),
+  ),
   published('config.schema', (request) => setupOf(request).config.schema()),
   published('config.schema.lookup', (request, { path }) => setupOf(request).config.lookup(path)),
 ];

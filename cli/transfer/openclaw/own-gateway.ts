@@ -5,7 +5,7 @@
 import type { GatewayClient } from '../../../client/gateway-client.ts';
 import { ensureToken } from '../../../runtime/config/index.ts';
 import { isClustered } from '../../agents/agent-workspace.ts';
-import { runningGateway } from '../../client/running-gateway.ts';
+import { runningGateway } from '../../../installation/running-gateway.ts';
 import { type CommonOptions, loadFrom, loadToStart, withGateway } from '../../options.ts';
 
 /** @throws TroupeError UNAVAILABLE; ConfigError */

@@ -3,7 +3,7 @@
  * where files are stored.
  */
 import { Type } from '@sinclair/typebox';
-import { oneOf, record, secret, section } from './fields.ts';
+import { applied, oneOf, record, secret, section } from './fields.ts';
 
 const text = (description: string) => Type.String({ minLength: 1, description });
 
@@ -91,9 +91,9 @@ const perMinute = (value: number, whose: string) =>
   });
 
 const quota = section('how much may come; of all gateways together', {
-  principalPerMinute: perMinute(30_000, 'one principal'),
-  externalPerMinute: perMinute(3_000, 'one principal under A2A-External'),
-  tenantPerMinute: perMinute(300_000, 'one tenant'),
+  principalPerMinute: applied('process', perMinute(30_000, 'one principal')),
+  externalPerMinute: applied('process', perMinute(3_000, 'one principal under A2A-External')),
+  tenantPerMinute: applied('process', perMinute(300_000, 'one tenant')),
   tasksMax: Type.Integer({
     minimum: 100,
     maximum: 1_000_000_000,

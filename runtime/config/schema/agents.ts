@@ -3,7 +3,7 @@
  * spawned agent may do.
  */
 import { type Static, type TUnsafe, Type } from '@sinclair/typebox';
-import { oneOf, record, sameAs, section } from './fields.ts';
+import { applied, oneOf, record, sameAs, section } from './fields.ts';
 import { blockStreaming, ceilings, limits, queueOverride, toolsOverride, verbose } from './runs.ts';
 import { sandboxDefaults, sandboxOverride } from './sandbox.ts';
 import { a2a, spawnDefaults, subagents } from './talk.ts';
@@ -35,12 +35,15 @@ const defaults = section('what every agent has unless its own entry says otherwi
     ),
   ),
   workspace: Type.Optional(
-    Type.String({
-      minLength: 1,
-      description:
-        'folder that holds one folder per agent, by its id, for its files; `~` is your home. ' +
-        'Default: folders in `runtime.workspaces.path`',
-    }),
+    applied(
+      'restart',
+      Type.String({
+        minLength: 1,
+        description:
+          'folder that holds one folder per agent, by its id, for its files; `~` is your home. ' +
+          'Default: folders in `runtime.workspaces.path`',
+      }),
+    ),
   ),
   timeoutSeconds: Type.Integer({
     minimum: 1,
@@ -87,9 +90,12 @@ const agent = record('one agent', {
     Type.String({ minLength: 1, description: 'display name; the same as `identity.name`' }),
   ),
   default: Type.Optional(
-    Type.Boolean({
-      description: 'receives messages that no routing rule assigns; at most one agent',
-    }),
+    applied(
+      'restart',
+      Type.Boolean({
+        description: 'receives messages that no routing rule assigns; at most one agent',
+      }),
+    ),
   ),
   purpose: Type.Optional(Type.String({ description: 'what it is for; part of its system prompt' })),
   identity: Type.Optional(
@@ -116,10 +122,13 @@ const agent = record('one agent', {
     }),
   ),
   workspace: Type.Optional(
-    Type.String({
-      minLength: 1,
-      description: 'folder of its files. Default `<agents.defaults.workspace>/<id>`',
-    }),
+    applied(
+      'restart',
+      Type.String({
+        minLength: 1,
+        description: 'folder of its files. Default `<agents.defaults.workspace>/<id>`',
+      }),
+    ),
   ),
   sandbox: Type.Optional(sandboxOverride),
   fallbacks: Type.Optional(
@@ -149,8 +158,8 @@ const agent = record('one agent', {
       description: 'instead of `agents.defaults.runsMax`',
     }),
   ),
-  a2a: Type.Optional(a2a),
-  subagents: Type.Optional(subagents),
+  a2a: Type.Optional(applied('process', a2a)),
+  subagents: Type.Optional(applied('process', subagents)),
 });
 
 const route = record('who gets the message', {
@@ -196,9 +205,12 @@ const routing: TUnsafe<Routing> = Type.Unsafe<Routing>(
   Type.Object(
     {
       default: Type.Optional(
-        record('who gets what no other rule claims', {
-          agent: agentId('id of an agent. Default the one with `default: true`, else the first'),
-        }),
+        applied(
+          'restart',
+          record('who gets what no other rule claims', {
+            agent: agentId('id of an agent. Default the one with `default: true`, else the first'),
+          }),
+        ),
       ),
     },
     {
@@ -212,22 +224,31 @@ const routing: TUnsafe<Routing> = Type.Unsafe<Routing>(
 );
 
 export const agentsSection = section('the agents', {
-  defaults,
-  agents: Type.Array(agent, {
-    default: [],
-    description: 'the agents by name. None: one agent `main`',
-  }),
-  list: Type.Optional(
-    sameAs('agents', Type.Array(agent, { description: 'another name of `agents.agents`' })),
+  defaults: applied('agents', defaults),
+  agents: applied(
+    'agents',
+    Type.Array(agent, {
+      default: [],
+      description: 'the agents by name. None: one agent `main`',
+    }),
   ),
-  maxConcurrent: Type.Integer({
-    minimum: 0,
-    maximum: 1_000,
-    default: 0,
-    description:
-      'runs of all agents together at once, counted as `agents.defaults.runsMax`; more wait in order. ' +
-      '0: unlimited',
-  }),
-  routing,
-  spawnDefaults,
+  list: Type.Optional(
+    sameAs(
+      'agents',
+      applied('agents', Type.Array(agent, { description: 'another name of `agents.agents`' })),
+    ),
+  ),
+  maxConcurrent: applied(
+    'agents',
+    Type.Integer({
+      minimum: 0,
+      maximum: 1_000,
+      default: 0,
+      description:
+        'runs of all agents together at once, counted as `agents.defaults.runsMax`; more wait in order. ' +
+        '0: unlimited',
+    }),
+  ),
+  routing: applied('process', routing),
+  spawnDefaults: applied('process', spawnDefaults),
 });

@@ -4,7 +4,8 @@
  * One schema describes the configuration after loading, when every field with a default is present.
  * In the published form (`inputForm`), which describes the file, such a field is optional. Extra
  * keywords, visible in the published schema: `x-secret` (never print the value), `x-allowed`
- * (allowed values as text), `x-same-as` (the section with the same keys).
+ * (allowed values as text), `x-same-as` (the section with the same keys), `x-applied` (when a
+ * change takes effect).
  */
 import {
   type Static,
@@ -66,6 +67,19 @@ export const secret = (description: string): TUnsafe<Secret> =>
 export const sameAs = <S extends TSchema>(name: string, schema: S): S => ({
   ...schema,
   'x-same-as': name,
+});
+
+/**
+ * When a changed key takes effect: at once in every process that reads it (`process`); at once,
+ * through the settings of the agents, which a cluster keeps for all its processes (`agents`); or at
+ * the next start.
+ */
+export type WhenApplied = 'process' | 'agents' | 'restart';
+
+/** Declares it for a schema and all below it that does not declare it again. */
+export const applied = <S extends TSchema>(when: WhenApplied, schema: S): S => ({
+  ...schema,
+  'x-applied': when,
 });
 
 export const isSecret = (schema: TSchema): boolean => schema['x-secret'] === true;

@@ -7,7 +7,7 @@
  */
 import { Type } from '@sinclair/typebox';
 import { QUEUE_CAP_MAX, QUEUE_DEFAULTS } from '../../../protocols/agent.ts';
-import { oneOf, record, section } from './fields.ts';
+import { applied, oneOf, record, section } from './fields.ts';
 
 const queueModes = ['steer', 'followup', 'collect', 'interrupt'] as const;
 const overflows = ['summarize', 'old', 'refuse'] as const;
@@ -43,7 +43,9 @@ const queueDefaults = section('messages that come while a run is going', {
   overflow: oneOf(overflows, { default: QUEUE_DEFAULTS.overflow, description: overflowText }),
 });
 
-export const messagesSection = section('messages to all agents', { queue: queueDefaults });
+export const messagesSection = section('messages to all agents', {
+  queue: applied('agents', queueDefaults),
+});
 
 /** The same keys without defaults: what is left out comes from `otherwise`. */
 export const queueOverride = (otherwise: string) =>
@@ -60,34 +62,46 @@ const characters = (minimum: number, standard: number, description: string) =>
 
 /** Answers in pieces that can be sent as messages of their own; keys as OpenClaw names them. */
 export const blockStreaming = {
-  blockStreamingDefault: oneOf(['on', 'off'], {
-    default: 'off',
-    description: 'whether requests that do not say so in `blockStreaming` receive blocks',
-  }),
-  blockStreamingBreak: oneOf(['text_end', 'message_end'], {
-    default: 'text_end',
-    description:
-      'when blocks are sent: while the text is written and at its end, before tools run; or all when ' +
-      'the model has ended its message',
-  }),
-  blockStreamingChunk: section('where a block ends', {
-    minChars: characters(1, 800, 'minimum number of characters of a block, except the last one'),
-    maxChars: characters(1, 1_200, 'a block ends here at the latest'),
-    breakPreference: oneOf(['paragraph', 'newline', 'sentence'], {
-      default: 'paragraph',
-      description: 'where a block of at least `minChars` ends',
+  blockStreamingDefault: applied(
+    'restart',
+    oneOf(['on', 'off'], {
+      default: 'off',
+      description: 'whether requests that do not say so in `blockStreaming` receive blocks',
     }),
-  }),
-  blockStreamingCoalesce: section('how blocks are joined before they are sent', {
-    minChars: characters(0, 1_500, 'blocks of this length are sent at once'),
-    maxChars: characters(1, 4_000, 'maximum length of joined blocks'),
-    idleMs: Type.Integer({
-      minimum: 0,
-      maximum: 60_000,
-      default: 1_000,
-      description: 'pause after which blocks are sent, milliseconds; 0: blocks are not joined',
+  ),
+  blockStreamingBreak: applied(
+    'restart',
+    oneOf(['text_end', 'message_end'], {
+      default: 'text_end',
+      description:
+        'when blocks are sent: while the text is written and at its end, before tools run; or all when ' +
+        'the model has ended its message',
     }),
-  }),
+  ),
+  blockStreamingChunk: applied(
+    'restart',
+    section('where a block ends', {
+      minChars: characters(1, 800, 'minimum number of characters of a block, except the last one'),
+      maxChars: characters(1, 1_200, 'a block ends here at the latest'),
+      breakPreference: oneOf(['paragraph', 'newline', 'sentence'], {
+        default: 'paragraph',
+        description: 'where a block of at least `minChars` ends',
+      }),
+    }),
+  ),
+  blockStreamingCoalesce: applied(
+    'restart',
+    section('how blocks are joined before they are sent', {
+      minChars: characters(0, 1_500, 'blocks of this length are sent at once'),
+      maxChars: characters(1, 4_000, 'maximum length of joined blocks'),
+      idleMs: Type.Integer({
+        minimum: 0,
+        maximum: 60_000,
+        default: 1_000,
+        description: 'pause after which blocks are sent, milliseconds; 0: blocks are not joined',
+      }),
+    }),
+  ),
 };
 
 const tokens = (description: string) =>
@@ -140,7 +154,10 @@ export const ceilings = {
   }),
 };
 
-export const budgetSection = section('ceilings of all agents together', ceilings);
+export const budgetSection = applied(
+  'agents',
+  section('ceilings of all agents together', ceilings),
+);
 
 export const verbose = oneOf(['off', 'on', 'full'], {
   description: 'instead of `agents.defaults.verbose`',
@@ -159,9 +176,15 @@ const pattern = Type.String({ minLength: 1, maxLength: 8_192 });
 
 /** Of `tools.exec`: what agents go by that say nothing else. */
 export const execPolicyDefaults = {
-  ask: oneOf(askModes, { default: 'on-miss', description: askText }),
-  allow: Type.Array(pattern, { ...patterns, default: [], description: allowText }),
-  askForMinutes: Type.Integer({ ...ASK_FOR, default: 30, description: askForText }),
+  ask: applied('agents', oneOf(askModes, { default: 'on-miss', description: askText })),
+  allow: applied(
+    'agents',
+    Type.Array(pattern, { ...patterns, default: [], description: allowText }),
+  ),
+  askForMinutes: applied(
+    'agents',
+    Type.Integer({ ...ASK_FOR, default: 30, description: askForText }),
+  ),
 };
 
 export const toolsOverride = (description: string) =>

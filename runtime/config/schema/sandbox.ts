@@ -1,6 +1,6 @@
 /** The configuration of sandboxes: for all agents, for one agent, and for subagents. */
 import { Type } from '@sinclair/typebox';
-import { oneOf, section } from './fields.ts';
+import { applied, oneOf, section } from './fields.ts';
 
 const modes = ['none', 'non-main', 'always'] as const;
 const accesses = ['ro', 'rw', 'none'] as const;
@@ -31,11 +31,14 @@ export const sandboxDefaults = section('sandbox of every agent that does not say
     'nodes',
     'cron',
   ]),
-  sessionToolsVisibility: oneOf(['spawned', 'all'], {
-    description:
-      'which sessions a sandboxed session may find, read and write to: itself and those that it started, or those that its agent may',
-    default: 'spawned',
-  }),
+  sessionToolsVisibility: applied(
+    'process',
+    oneOf(['spawned', 'all'], {
+      description:
+        'which sessions a sandboxed session may find, read and write to: itself and those that it started, or those that its agent may',
+      default: 'spawned',
+    }),
+  ),
 });
 
 /** Keys of a sandbox without defaults: what is left out comes from `otherwise`. */

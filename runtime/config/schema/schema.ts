@@ -7,7 +7,7 @@
  */
 import { type TSchema, Type } from '@sinclair/typebox';
 import { DM_SCOPES } from '../../../protocols/session-key.ts';
-import { type Loaded, inputForm, labelsOf, oneOf, record, section } from './fields.ts';
+import { applied, type Loaded, inputForm, labelsOf, oneOf, record, section } from './fields.ts';
 import { a2aSection } from './a2a.ts';
 import { agent2agentSection } from './agent2agent.ts';
 import { agentsSection } from './agents.ts';
@@ -65,58 +65,67 @@ const session = section('sessions', {
     default: 'main',
     description: 'last part of the key of an agent’s main session, `agent:<id>:<mainKey>`',
   }),
-  dmScope: oneOf(DM_SCOPES, {
-    description:
-      'which session a direct message goes to: the main one of the agent, or one per sender, per ' +
-      'channel and sender, or per account, channel and sender',
-    default: 'main',
-  }),
-  identityLinks: Type.Record(
-    Type.String({ pattern: '^[^:~\\s][^:\\s]{0,62}$' }),
-    Type.Array(
-      Type.String({
-        pattern: '^[a-z0-9][a-z0-9_-]{0,31}:.{1,128}$',
-        'x-allowed': '`<channel>:<id of a sender>`',
-      }),
-      { minItems: 1, description: 'the senders that are this person, as `telegram:42`' },
-    ),
-    {
-      default: {},
-      additionalProperties: false,
-      'x-allowed': 'names without `:`, spaces and `~` at the start, at most 63 characters',
+  dmScope: applied(
+    'process',
+    oneOf(DM_SCOPES, {
       description:
-        'people that write from several channels, by a name of your choice, which session keys contain ' +
-        'instead of their ids; not with dmScope `main`',
-    },
+        'which session a direct message goes to: the main one of the agent, or one per sender, per ' +
+        'channel and sender, or per account, channel and sender',
+      default: 'main',
+    }),
   ),
-  reset: Type.Optional(
-    record(
-      'when a direct message or a message in a group starts its session over: with a new session id, without the ' +
-        'earlier conversation',
-      {
-        atHour: Type.Optional(
-          Type.Integer({
-            minimum: 0,
-            maximum: 23,
-            description: 'hour at which a new day begins for sessions. Default: never',
-          }),
-        ),
-        timeZone: Type.String({
-          minLength: 1,
-          default: 'UTC',
-          description: 'time zone of `atHour`, as `Asia/Ho_Chi_Minh`',
+  identityLinks: applied(
+    'process',
+    Type.Record(
+      Type.String({ pattern: '^[^:~\\s][^:\\s]{0,62}$' }),
+      Type.Array(
+        Type.String({
+          pattern: '^[a-z0-9][a-z0-9_-]{0,31}:.{1,128}$',
+          'x-allowed': '`<channel>:<id of a sender>`',
         }),
-        idleMinutes: Type.Optional(
-          Type.Integer({
-            minimum: 1,
-            maximum: 525_600,
-            description: 'minutes since the last message of a person. Default: never',
-          }),
-        ),
+        { minItems: 1, description: 'the senders that are this person, as `telegram:42`' },
+      ),
+      {
+        default: {},
+        additionalProperties: false,
+        'x-allowed': 'names without `:`, spaces and `~` at the start, at most 63 characters',
+        description:
+          'people that write from several channels, by a name of your choice, which session keys contain ' +
+          'instead of their ids; not with dmScope `main`',
       },
     ),
   ),
-  agentToAgent: agentToAgentExchange,
+  reset: Type.Optional(
+    applied(
+      'agents',
+      record(
+        'when a direct message or a message in a group starts its session over: with a new session id, without the ' +
+          'earlier conversation',
+        {
+          atHour: Type.Optional(
+            Type.Integer({
+              minimum: 0,
+              maximum: 23,
+              description: 'hour at which a new day begins for sessions. Default: never',
+            }),
+          ),
+          timeZone: Type.String({
+            minLength: 1,
+            default: 'UTC',
+            description: 'time zone of `atHour`, as `Asia/Ho_Chi_Minh`',
+          }),
+          idleMinutes: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 525_600,
+              description: 'minutes since the last message of a person. Default: never',
+            }),
+          ),
+        },
+      ),
+    ),
+  ),
+  agentToAgent: applied('process', agentToAgentExchange),
 });
 
 const runtime = section('the actor runtime', {
@@ -177,10 +186,13 @@ const runtime = section('the actor runtime', {
 });
 
 const log = section('what troupe writes about itself', {
-  level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
-    description: 'least important kind of line that is written',
-    default: 'info',
-  }),
+  level: applied(
+    'process',
+    oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+      description: 'least important kind of line that is written',
+      default: 'info',
+    }),
+  ),
 });
 
 /** The configuration as the program has it: checked, every default filled in. */

@@ -3,7 +3,7 @@
  * installation adds.
  */
 import { Type } from '@sinclair/typebox';
-import { oneOf, secret, section } from './fields.ts';
+import { applied, oneOf, secret, section } from './fields.ts';
 import { a2aTools } from './remote-agents.ts';
 import { execPolicyDefaults } from './runs.ts';
 import { agentToAgentAccess } from './talk.ts';
@@ -86,13 +86,16 @@ const browser = section('the tool browser', {
 });
 
 export const toolsSection = section('tools of all agents', {
-  allow: toolNames('tools and `group:` names that may be called; empty: all'),
-  deny: toolNames('tools and groups that must not be called; overrides every `allow`'),
+  allow: applied('agents', toolNames('tools and `group:` names that may be called; empty: all')),
+  deny: applied(
+    'agents',
+    toolNames('tools and groups that must not be called; overrides every `allow`'),
+  ),
   exec,
   web,
   browser,
   a2a: a2aTools,
-  agentToAgent: agentToAgentAccess,
+  agentToAgent: applied('process', agentToAgentAccess),
 });
 
 export const hooksSection = section('code of the installation that looks at runs', {

@@ -101,7 +101,7 @@ class Watch implements Ledger {
 
   /** A seed provides the settings of a cell that has none, and changes no others. */
   #settings(event: Message, { agents: settings }: RootContext): void {
-    const given = event.type === 'root.start' ? (event['agents'] as AgentSettings[]) : undefined;
+    const given = givenBy(event, this.settings);
     const kept = !given || (event['seed'] === true && this.settings.length > 0);
     demand(settings).toEqual(kept ? this.settings : given);
     this.settings = settings;
@@ -206,6 +206,11 @@ export const exploration: Exploration = {
         name: `seed with ${count}`,
         event: { type: 'root.start', agents: agents(count), seed: true },
       })),
+      ...starts.slice(0, failures.length === 0 ? 1 : 0).map(() => ({
+        name: 'amend an agent',
+        event: { type: 'root.amend', agents: [{ agentId: 'a1', settings: null }] },
+        tell: true as const,
+      })),
       { name: 'drain', event: { type: 'root.drain' } },
       { name: 'stopped', event: { type: 'root.stopped' } },
       ...(unconfirmed[0]
@@ -266,3 +271,14 @@ export const exploration: Exploration = {
     ]).flat(),
   ],
 };
+
+/** The agents that a message sets; an amendment without settings retires an agent. */
+function givenBy(
+  event: Message,
+  before: readonly AgentSettings[],
+): readonly AgentSettings[] | undefined {
+  if (event.type === 'root.start') return event['agents'] as AgentSettings[];
+  if (event.type !== 'root.amend') return undefined;
+  const [{ agentId } = { agentId: '' }] = event['agents'] as { agentId: string }[];
+  return before.filter((one) => one.agentId !== agentId);
+}

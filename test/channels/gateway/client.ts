@@ -59,6 +59,15 @@ export const testServices = (
   hooks: () => [],
   remoteServers: () => [],
   plugins: NO_PLUGINS,
+  configuration: {
+    status: () => ({
+      restartNeeded: [],
+      applyNeeded: [],
+      problems: [],
+      cluster: { version: 0, values: {} },
+    }),
+    assertValues: () => {},
+  },
   notes: NO_NOTES,
   sign: NO_FILES,
   payloadText: (tenant, payload) => readPayload(undefined, tenant, payload),

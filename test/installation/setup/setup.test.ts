@@ -143,10 +143,11 @@ describe('the configuration', () => {
 
   test('reports which changes apply at once and which need a restart', async () => {
     const { hash } = await ask('config.get');
-    const raw = '{ log: { level: "debug" }, agents: { defaults: { timeoutSeconds: 77 } } }';
+    const raw =
+      '{ gateway: { bind: "lan" }, log: { level: "warn" }, agents: { defaults: { timeoutSeconds: 77 } } }';
     const { applied, restart } = await ask('config.patch', { raw, baseHash: hash });
-    expect(applied).toEqual(['agents.defaults.timeoutSeconds']);
-    expect(restart).toEqual({ required: true, paths: ['log.level'] });
+    expect(applied).toEqual(['log.level', 'agents.defaults.timeoutSeconds']);
+    expect(restart).toEqual({ required: true, paths: ['gateway.bind'] });
   });
 
   test('refuses a stale text, an invalid one, and one with a command', async () => {

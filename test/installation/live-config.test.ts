@@ -1,0 +1,79 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { TokenQuota } from '../../channels/edge/quota.ts';
+import { configuredRules } from '../../channels/messengers/configured-rules.ts';
+import type { AccountSettings } from '../../channels/messengers/account-settings.ts';
+import { createProcessServices } from '../../compose/process-services.ts';
+import type { InboundMessage } from '../../protocols/channel.ts';
+import { loadConfig } from '../../runtime/config/index.ts';
+import { systemClock } from '../../runtime/index.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'troupe-live-'));
+const load = (settings: Record<string, unknown>) =>
+  loadConfig({ env: {}, settings, flags: { data: home } }).config;
+const silent = { log: { level: 'silent' } };
+
+describe('the configuration in effect', () => {
+  it('changes the level of the log and the rules of talk in the objects that tools have', async () => {
+    const { live, log, services } = createProcessServices(load(silent));
+    const { talk } = services;
+    await live.fileChanged(
+      load({ log: { level: 'fatal' }, tools: { agentToAgent: { enabled: true } } }),
+      'test',
+    );
+    expect({ level: log.level, enabled: talk.enabled }).toEqual({ level: 'fatal', enabled: true });
+    await live.fileChanged(load({ ...silent, tools: { agentToAgent: { allow: [] } } }), 'test');
+    expect(talk).toMatchObject({ enabled: false, allow: [] });
+    await live.fileChanged(load(silent), 'test');
+    expect(talk).not.toHaveProperty('allow');
+  });
+
+  it('limits the next request by the new quota', async () => {
+    const { live } = createProcessServices(load(silent));
+    const system = { nodes: () => [] };
+    const quota = new TokenQuota(() => live.now.a2a.quota, system, systemClock);
+    const caller = { tenant: 'default', sub: 'one', profile: 'A2A-Core', roles: [] } as never;
+    expect(quota.take(caller).limit).toBe(30_000);
+    await live.fileChanged(load({ ...silent, a2a: { quota: { principalPerMinute: 2 } } }), 'test');
+    expect(quota.take(caller).limit).toBe(2);
+  });
+
+  it('routes the next message by the new scope of sessions', async () => {
+    const { live } = createProcessServices(load(silent));
+    const rules = configuredRules(() => live.now);
+    const of = { channel: 'telegram', account: 'main', tenant: 'default' } as AccountSettings;
+    const message = {
+      key: '1',
+      kind: 'message',
+      messageId: '1',
+      chat: { kind: 'dm', id: '42' },
+      sender: { id: '42' },
+      text: 'hi',
+      mentionsAccount: false,
+    } as InboundMessage;
+    expect(rules.route(of, message).sessionKey).toBe('agent:main:main');
+    await live.fileChanged(load({ ...silent, session: { dmScope: 'per-peer' } }), 'test');
+    expect(rules.route(of, message).sessionKey).toContain('42');
+  });
+
+  it('lets a setting of the cluster win over the file, until it is removed', async () => {
+    const { live, log } = createProcessServices(load(silent));
+    await live.clusterChanged({ version: 1, values: { 'log.level': 'error' } }, 'test');
+    await live.fileChanged(load({ log: { level: 'fatal' } }), 'test');
+    expect(log.level).toBe('error');
+    await live.clusterChanged({ version: 2, values: {} }, 'test');
+    expect(log.level).toBe('fatal');
+    expect(() => live.assertValues({ 'gateway.port': 1 })).toThrow(/cannot be set/);
+  });
+
+  it('names keys of agents in a cluster, where the file does not decide them', async () => {
+    const { live } = createProcessServices(load(silent), true);
+    await live.fileChanged(load({ ...silent, budget: { tokensPerDay: 5 } }), 'test');
+    expect(live.status()).toMatchObject({
+      applyNeeded: ['budget.tokensPerDay'],
+      restartNeeded: [],
+    });
+  });
+});
