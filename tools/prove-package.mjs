@@ -1,6 +1,7 @@
 /**
  * `npm run test:package -- --node 20 --node 22`: tries the package as a new user does, with each of
- * these versions of Node; without `--node`, with the Node at hand. For each one, in an empty folder:
+ * these versions of Node; without `--node`, with the Node at hand. For each one, in an empty
+ * folder:
  *
  *   1. npm installs the tarball, without install scripts
  *   2. every entry is imported, and required
@@ -62,7 +63,8 @@ class Place {
     const PATH = [nodes, process.env.PATH].join(delimiter);
     this.env = { ...process.env, PATH, HOME: home, NO_COLOR: '1' };
     // of the npm that runs this program
-    for (const name of Object.keys(this.env)) if (/^npm_|^TROUPE/i.test(name)) delete this.env[name];
+    for (const name of Object.keys(this.env))
+      if (/^npm_|^TROUPE/i.test(name)) delete this.env[name];
     this.nodes = nodes;
     this.home = home;
   }
@@ -80,7 +82,9 @@ class Place {
       return (await started).stdout;
     } catch (error) {
       const output = `${error.stdout ?? ''}${error.stderr ?? ''}`.slice(-4_000);
-      throw new Error(`${command} ${args.join(' ')}: ${error.message}\n${output}`, { cause: error });
+      throw new Error(`${command} ${args.join(' ')}: ${error.message}\n${output}`, {
+        cause: error,
+      });
     }
   }
 
@@ -167,7 +171,9 @@ async function checkChart(url) {
   }
 }
 
-/** A program of the project in one file: what loads native code or files of its own stays outside. */
+/**
+ * A program of the project in one file: what loads native code or files of its own stays outside.
+ */
 async function bundle(place) {
   const { build } = await import('esbuild');
   await build({
