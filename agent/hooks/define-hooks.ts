@@ -20,8 +20,7 @@ export type HookModule = {
  * const guard = defineHooks({
  *   name: 'guard',
  *   hooks: {
- *     before_tool_call: ({ toolName }) =>
- *       toolName === 'exec' ? { block: true, blockReason: 'not here' } : undefined,
+ *     before_tool_call: ({ name }) => (name === 'exec' ? { block: 'not here' } : undefined),
  *   },
  * });
  * assert.equal(guard.name, 'guard');

@@ -212,11 +212,10 @@ export type PluginDefinition = {
  * import { definePlugin } from 'troupe/plugin-sdk';
  *
  * const faq = definePlugin({
- *   id: 'faq',
  *   version: '1.0.0',
  *   tools: [{ name: 'faq', run: ({ question }) => `I do not know: ${String(question)}` }],
  * });
- * assert.equal(faq.id, 'faq');
+ * assert.equal(faq.tools?.[0]?.name, 'faq');
  * ```
  */
 export const definePlugin = (plugin: PluginDefinition): PluginDefinition => plugin;
