@@ -212,10 +212,11 @@ export type PluginDefinition = {
  * import { definePlugin } from 'troupe/plugin-sdk';
  *
  * const faq = definePlugin({
+ *   name: 'faq',
  *   version: '1.0.0',
  *   tools: [{ name: 'faq', run: ({ question }) => `I do not know: ${String(question)}` }],
  * });
- * assert.equal(faq.tools?.[0]?.name, 'faq');
+ * assert.equal(faq.name, 'faq');
  * ```
  */
 export const definePlugin = (plugin: PluginDefinition): PluginDefinition => plugin;
