@@ -8,6 +8,9 @@
  * own modules, and uses no new syntax.
  */
 import { existsSync } from 'node:fs';
+import * as nodeModule from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const program = new URL('../dist/troupe.js', import.meta.url);
@@ -25,8 +28,23 @@ function problem() {
   return `is incomplete: ${fileURLToPath(program)} is missing. Install the package again.`;
 }
 
+/** Processes that stay: a cache would save them some milliseconds once, and cost memory. */
+const staying = ['start', 'gateway', 'worker', 'node', 'dev'];
+
+/**
+ * Keeps compiled code in the user's cache folder, where Node can (22.8). Where the folder cannot be
+ * written, nothing is kept. NODE_DISABLE_COMPILE_CACHE=1 turns it off.
+ */
+function keepCompiledCode() {
+  const enable = nodeModule.enableCompileCache;
+  if (enable === undefined || staying.includes(process.argv[2])) return;
+  const caches = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
+  enable(process.env.NODE_COMPILE_CACHE || join(caches, 'troupe', 'compiled'));
+}
+
 const why = problem();
 if (why === undefined) {
+  keepCompiledCode();
   await import(program.href);
 } else {
   console.error(`troupe ${why}`);

@@ -14,9 +14,14 @@ export function openBrowser(url: string): Promise<boolean> {
   const [command, ...args] = commands[process.platform] ?? ['xdg-open'];
   return new Promise((resolve) => {
     const child = spawn(command, [...args, url], { detached: true, stdio: 'ignore' });
-    child.on('error', () => resolve(false));
-    child.on('exit', (code) => resolve(code === 0));
-    setTimeout(resolve, FAILURE_MS, true).unref();
+    // It keeps this process alive: the child does not, and a promise alone would not either.
+    const late = setTimeout(resolve, FAILURE_MS, true);
+    const end = (opened: boolean) => {
+      clearTimeout(late);
+      resolve(opened);
+    };
+    child.on('error', () => end(false));
+    child.on('exit', (code) => end(code === 0));
     child.unref();
   });
 }

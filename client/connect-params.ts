@@ -19,6 +19,16 @@ export type Introduction = {
   readonly caps?: readonly string[];
 };
 
+/**
+ * The parameters of an operator's connect: `introduce` of a GatewayClient returns them.
+ *
+ * @example
+ * ```ts
+ * import { connectParams } from 'troupe/client';
+ *
+ * assert.equal(connectParams({ token: 'secret' }).role, 'operator');
+ * ```
+ */
 export function connectParams(options: Introduction): ConnectParams {
   const { client, caps, token, password, deviceToken } = options;
   return {

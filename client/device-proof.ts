@@ -11,7 +11,19 @@ export type DeviceKey = {
   sign(text: string): string | Promise<string>;
 };
 
-/** `device` of a connect request with these parameters; version 3 of the published signature. */
+/**
+ * `device` of a connect request with these parameters; version 3 of the published signature.
+ *
+ * @example
+ * ```ts
+ * import { connectParams, deviceProof } from 'troupe/client';
+ *
+ * const key = { deviceId: 'd1', publicKey: 'pk', sign: async (text: string) => `signed ${text}` };
+ * const challenge = { nonce: 'n', ts: 1 };
+ * const proof = await deviceProof(key, connectParams({ token: 'secret' }), challenge);
+ * assert.equal(proof.id, 'd1');
+ * ```
+ */
 export async function deviceProof(
   key: DeviceKey,
   { client, role = 'operator', scopes = [], auth }: ConnectParams,

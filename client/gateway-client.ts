@@ -44,7 +44,7 @@ export type GatewayClientOptions = {
    * refusal, another error as a loss of the connection.
    */
   readonly introduce: (challenge: ConnectChallenge) => ConnectParams | Promise<ConnectParams>;
-  /** default: the WebSocket of the platform, which browsers and Node 22 have */
+  /** default: the WebSocket of the platform; in Node, `troupe/client` uses the package `ws` */
   readonly openSocket?: (url: string) => ClientSocket;
   /** reconnect after a loss; default true */
   readonly reconnect?: boolean;

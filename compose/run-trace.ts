@@ -9,7 +9,19 @@ export type DrawnTrace = {
   readonly picture: string;
 };
 
-/** @throws TroupeError NOT_FOUND when the run does not exist, or no longer exists */
+/**
+ * Draws what a run caused, across sessions and agents.
+ *
+ * @throws TroupeError NOT_FOUND when the run does not exist, or no longer exists
+ * @example
+ * ```ts
+ * import { drawTrace, startTroupe } from 'troupe/agents';
+ *
+ * const troupe = await startTroupe({ data: 'traced', port: 0, settings: { log: { level: 'warn' } }
+ * }); await assert.rejects(drawTrace(troupe.system, 'no-such-run'), { code: 'NOT_FOUND' });
+ * await troupe.stop();
+ * ```
+ */
 export async function drawTrace(
   system: Pick<System, 'index' | 'transcripts' | 'actors'>,
   runId: string,

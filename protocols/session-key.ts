@@ -73,8 +73,15 @@ export type DmPeer = {
 };
 
 /**
- * Creates keys. Every function throws TroupeError INVALID_ARGUMENT for an empty part or a key that
- * is too long.
+ * Creates keys of sessions. Every function throws TroupeError INVALID_ARGUMENT for an empty part or
+ * a key that is too long.
+ *
+ * @example
+ * ```ts
+ * import { sessionKey } from 'troupe/agents';
+ *
+ * assert.equal(sessionKey.group('helper', 'telegram', '42'), 'agent:helper:telegram:group:42');
+ * ```
  */
 export const sessionKey = {
   main: (agentId: string, mainKey: string = DEFAULT_MAIN_KEY) =>

@@ -8,7 +8,8 @@
  *                   style sheet, its fonts, and node.js, the page of a browser node
  *   web/task-app/ -> dist/task-app.html, the page that MCP clients show beside a task
  *   protocols/sdk/ -> dist/sdk/    (copied, with the TypeScript one also as JavaScript)
- *   library/     -> dist/{index,agents,client,test,hooks}.js, the entries of the package, with
+ *   library/ -> dist/{index,agents,client,client-node,test,hooks}.js, the entries of the package,
+ *   with
  *                   chunks of their own: packages are not bundled, so that a program and troupe
  *                   share one XState. tools/package.mjs adds their declarations
  *
@@ -103,6 +104,7 @@ const library = {
     index: 'library/index.ts',
     agents: 'library/agents.ts',
     client: 'library/client.ts',
+    'client-node': 'library/client-node.ts',
     test: 'library/test.ts',
     hooks: 'agent/hooks/define-hooks.ts',
   },

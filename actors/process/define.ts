@@ -99,7 +99,38 @@ export type ProcessDefinition = {
 
 const NAME = /^[a-z][a-z0-9_]{0,62}$/;
 
-/** @throws TroupeError INVALID_ARGUMENT that names the process, the step and what is wrong */
+/**
+ * Defines a saga: steps in sequence, each an action. When one fails, those that are done are
+ * compensated, the latest first.
+ *
+ * @throws TroupeError INVALID_ARGUMENT that names the process, the step and what is wrong
+ * @example
+ * ```ts
+ * import { Type } from '@sinclair/typebox';
+ * import { defineProcess } from 'troupe/agents';
+ *
+ * const bookTrip = defineProcess({
+ *   action: 'travel.book_trip',
+ *   version: '1.0.0',
+ *   description: 'Books a seat in a city.',
+ *   payload: Type.Object({ city: Type.String() }),
+ *   steps: [
+ *     {
+ *       name: 'seat',
+ *       action: 'airline.book_seat',
+ *       version: '1.0.0',
+ *       payload: ({ city }) => ({ city }),
+ *       compensate: {
+ *         action: 'airline.cancel_seat',
+ *         version: '1.0.0',
+ *         payload: ({ city }) => ({ city }),
+ *       },
+ *     },
+ *   ],
+ * });
+ * assert.equal(bookTrip.kind, 'process');
+ * ```
+ */
 export function defineProcess<const Schema extends TSchema>(
   options: ProcessOptions<Schema>,
 ): ProcessDefinition {

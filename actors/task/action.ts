@@ -49,7 +49,20 @@ export type InputRequired = {
   readonly prompt: string;
   readonly schema?: Record<string, unknown>;
 };
-/** Returned by the work: it needs input of the caller, and then runs again with it. */
+/**
+ * Returned by the work: it needs input of the caller, and then runs again with it.
+ *
+ * @example
+ * ```ts
+ * import { type ActionOptions, inputRequired } from 'troupe/agents';
+ *
+ * const perform: ActionOptions['perform'] = async (payload, { inputs }) =>
+ *   inputs.length === 0
+ *     ? inputRequired({ for: 'input', prompt: 'How many?' })
+ *     : { title: payload['title'], count: inputs[0] };
+ * assert.equal(typeof perform, 'function');
+ * ```
+ */
 export const inputRequired = (wanted: Omit<InputRequired, typeof INPUT>): InputRequired => ({
   [INPUT]: true,
   ...wanted,
@@ -58,7 +71,17 @@ export const isInputRequired = (value: unknown): value is InputRequired =>
   typeof value === 'object' && value !== null && INPUT in value;
 
 const LINKED = Symbol.for('troupe.linked-result');
-/** A result with resource links. */
+/**
+ * A result with resource links.
+ *
+ * @example
+ * ```ts
+ * import { withLinks } from 'troupe/agents';
+ *
+ * const answer = withLinks({ pages: 3 }, [{ uri: 'https://example.com/report.pdf' }]);
+ * assert.equal(answer.resource_links.length, 1);
+ * ```
+ */
 export const withLinks = (result: unknown, links: ActionResult['resource_links']) => ({
   [LINKED]: true,
   result,
@@ -144,7 +167,26 @@ export type ActionOptions = {
 };
 export type ActionDefinition = ActionOptions & { readonly kind: 'action' };
 
-/** @throws TroupeError INVALID_ARGUMENT that names the action and what is wrong with it */
+/**
+ * Defines an action that other programs and agents may request; each request becomes a task.
+ *
+ * @throws TroupeError INVALID_ARGUMENT that names the action and what is wrong with it
+ * @example
+ * ```ts
+ * import { Type } from '@sinclair/typebox';
+ * import { defineAction } from 'troupe/agents';
+ *
+ * const sellPaper = defineAction({
+ *   action: 'kiosk.sell_paper',
+ *   version: '1.0.0',
+ *   description: 'Sells a paper.',
+ *   agent: 'kiosk',
+ *   schemas: { '1.0': Type.Object({ title: Type.String() }) },
+ *   perform: async ({ title }, { idempotencyKey }) => ({ title, receipt: idempotencyKey }),
+ * });
+ * assert.equal(sellPaper.kind, 'action');
+ * ```
+ */
 export function defineAction(options: ActionOptions): ActionDefinition {
   const wrong = (what: string): never => {
     throw new TroupeError('INVALID_ARGUMENT', `the action ${options.action}: ${what}`);

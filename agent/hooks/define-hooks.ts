@@ -10,5 +10,20 @@ export type HookModule = {
   readonly hooks: HookHandlers;
 };
 
-/** Returns its argument; it exists so that editors and compilers check events and results. */
+/**
+ * Returns its argument; it exists so that editors and compilers check events and results.
+ *
+ * @example
+ * ```ts
+ * import { defineHooks } from 'troupe/hooks';
+ *
+ * const guard = defineHooks({
+ *   name: 'guard',
+ *   hooks: {
+ *     before_tool_call: ({ name }) => (name === 'exec' ? { block: 'not here' } : undefined),
+ *   },
+ * });
+ * assert.equal(guard.name, 'guard');
+ * ```
+ */
 export const defineHooks = (module: HookModule): HookModule => module;

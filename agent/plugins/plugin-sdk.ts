@@ -204,10 +204,34 @@ export type PluginDefinition = {
   readonly channels?: readonly PluginChannel[];
 };
 
-/** Returns its argument; it exists so that editors and compilers check a plugin. */
+/**
+ * Returns its argument; it exists so that editors and compilers check a plugin.
+ *
+ * @example
+ * ```ts
+ * import { definePlugin } from 'troupe/plugin-sdk';
+ *
+ * const faq = definePlugin({
+ *   name: 'faq',
+ *   version: '1.0.0',
+ *   tools: [{ name: 'faq', run: ({ question }) => `I do not know: ${String(question)}` }],
+ * });
+ * assert.equal(faq.name, 'faq');
+ * ```
+ */
 export const definePlugin = (plugin: PluginDefinition): PluginDefinition => plugin;
 
-/** A failure with a code, so that the caller knows what to do: repeat later, or give up. */
+/**
+ * A failure with a code, so that the caller knows what to do: repeat later, or give up.
+ *
+ * @example
+ * ```ts
+ * import { PluginError } from 'troupe/plugin-sdk';
+ *
+ * const error = new PluginError('UNAVAILABLE', 'the tracker does not answer');
+ * assert.equal(error.code, 'UNAVAILABLE');
+ * ```
+ */
 export class PluginError extends Error {
   override readonly name = 'PluginError';
   readonly code: ErrorCode;

@@ -163,7 +163,25 @@ export type ToolQuestion = {
   readonly scope?: 'host' | 'outside' | 'each-call';
 };
 
-/** Defines a tool whose arguments have the type of its schema. */
+/**
+ * Defines a tool whose arguments have the type of its schema.
+ *
+ * @example
+ * ```ts
+ * import { Type } from '@sinclair/typebox';
+ * import { defineTool } from 'troupe/agents';
+ *
+ * const postage = defineTool({
+ *   name: 'postage',
+ *   description: 'Returns the postage of a letter, in cents.',
+ *   parameters: Type.Object({ grams: Type.Integer({ minimum: 1 }) }),
+ *   class: 'repeatable',
+ *   parallel: true,
+ *   run: async ({ grams }) => ({ text: String(grams <= 20 ? 85 : 160) }),
+ * });
+ * assert.equal(postage.name, 'postage');
+ * ```
+ */
 export const defineTool = <Parameters extends TSchema>(tool: Tool<Parameters>): Tool =>
   // sound: the registry validates the arguments against this schema before `run`
   tool;

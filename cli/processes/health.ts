@@ -2,6 +2,7 @@
  * `troupe health`: whether a process of this machine is ready, as an exit code. Container images
  * need no other program for health checks.
  */
+import { exchange } from '../client/gateway-http.ts';
 import { defined } from '../../protocols/defined.ts';
 import { exitCodes } from '../exit.ts';
 import { addressOf, type CommonOptions, loadFrom } from '../options.ts';
@@ -27,10 +28,9 @@ type Config = Awaited<ReturnType<typeof loadFrom>>['config'];
 async function gatewayFault(config: Config, options: CommonOptions): Promise<string | undefined> {
   const address = await addressOf(config, options);
   try {
-    const response = await fetch(`http://${address}/readyz`, {
-      signal: AbortSignal.timeout(answerMs),
-    });
-    return response.ok ? undefined : `not ready: ${await response.text()}`;
+    const signal = AbortSignal.timeout(answerMs);
+    const { status, text } = await exchange(`http://${address}/readyz`, { signal });
+    return status === 200 ? undefined : `not ready: ${text}`;
   } catch {
     return `no response from http://${address}/readyz`;
   }

@@ -15,7 +15,9 @@ export type InitOptions = {
 
 /** Packages of a project besides troupe; it uses the versions that troupe uses. */
 const SHARED = ['@sinclair/typebox', 'xstate'];
-const DEVELOPMENT = ['typescript', '@types/node'];
+const COMPILER = ['typescript', '@types/node'];
+/** It draws the charts of own actors in the page; without it they are outlines. */
+const DRAWING = ['elkjs'];
 
 type PackageJson = {
   readonly dependencies?: Readonly<Record<string, string>>;
@@ -35,7 +37,10 @@ export async function init(folder: string, options: InitOptions): Promise<number
     name: nameOf(target),
     language,
     dependencies: { troupe: dependencyOn(own, target), ...versionsOf(facts.dependencies, SHARED) },
-    devDependencies: versionsOf(facts.devDependencies, DEVELOPMENT),
+    devDependencies: versionsOf(facts.devDependencies, [
+      ...(options.javascript ? [] : COMPILER),
+      ...DRAWING,
+    ]),
   });
   const taken = Object.keys(files).filter((path) => existsSync(join(target, path)));
   const blocking = taken.filter((path) => path !== 'package.json');

@@ -7,7 +7,7 @@ export type TemplateOptions = {
   readonly language: Language;
   /** what npm installs, by package; includes troupe */
   readonly dependencies: Readonly<Record<string, string>>;
-  /** the same for development; of TypeScript */
+  /** the same for development */
   readonly devDependencies: Readonly<Record<string, string>>;
 };
 
@@ -42,7 +42,7 @@ export function templateFiles(options: TemplateOptions): Readonly<Record<string,
             test: 'node --test test/bill.test.js',
           },
       dependencies,
-      ...(isTyped ? { devDependencies } : {}),
+      devDependencies,
     }),
     ...(isTyped ? { 'tsconfig.json': tsconfig } : {}),
     '.gitignore': 'node_modules/\ndata/\ndist/\n',

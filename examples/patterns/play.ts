@@ -2,18 +2,24 @@
  * Runs a pattern: starts troupe in this process with the pattern's configuration file, sends the
  * message to its agent, waits until all resulting work has ended, and draws a diagram.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sessionAddress } from '../../actors/index.ts';
-import { drawTrace, type DrawnTrace, startTroupe, type Troupe } from '../../main.ts';
-import { type ConversationRow, CONVERSATIONS_INDEX } from '../../protocols/conversation.ts';
-import type { RunTrace } from '../../protocols/run-trace.ts';
-import type { RunRow, SessionRow } from '../../protocols/session.ts';
-import { sessionKey as keys } from '../../protocols/session-key.ts';
-import { type SubagentRow, SUBAGENTS_INDEX } from '../../protocols/subagent.ts';
-import { ensureToken, loadConfig } from '../../runtime/config/index.ts';
+import JSON5 from 'json5';
+import {
+  type ConversationRow,
+  drawTrace,
+  type DrawnTrace,
+  type RunRow,
+  type RunTrace,
+  sessionAddress,
+  sessionKey,
+  type SessionRow,
+  startTroupe,
+  type SubagentRow,
+  type Troupe,
+} from 'troupe/agents';
 import type { Pattern } from './pattern.ts';
 
 export type Played = DrawnTrace & {
@@ -26,7 +32,7 @@ export type PlayOptions = {
   readonly configFile: string;
   /** `provider/model`, whose key is in the environment; default: the offline model */
   readonly model?: string;
-  readonly env?: NodeJS.ProcessEnv;
+  readonly env?: Readonly<Record<string, string | undefined>>;
 };
 
 const TENANT = 'default';
@@ -34,15 +40,12 @@ const LONGEST_MS = 10 * 60_000;
 
 export async function play(pattern: Pattern, options: PlayOptions): Promise<Played> {
   const data = mkdtempSync(join(tmpdir(), 'troupe-pattern-'));
-  const { configFile: file, model, env = {} } = options;
-  const loaded = loadConfig({ env, file, flags: { data, port: '0' } });
-  const config = ensureToken(loaded.config);
-  const { agents } = config;
-  const own = model === undefined ? {} : { model };
+  const { configFile, model, env = {} } = options;
   const troupe = await startTroupe({
-    ...config,
-    log: { level: 'warn' },
-    agents: { ...agents, agents: agents.agents.map((agent) => ({ ...agent, ...own })) },
+    data,
+    port: 0,
+    env,
+    settings: settingsOf(readFileSync(configFile, 'utf8'), model),
   });
   try {
     const text = model === undefined ? pattern.saidOffline : pattern.said;
@@ -56,11 +59,19 @@ export async function play(pattern: Pattern, options: PlayOptions): Promise<Play
   }
 }
 
+/** The configuration of a pattern, with another model for each of its agents. */
+function settingsOf(text: string, model: string | undefined): Record<string, unknown> {
+  const settings = JSON5.parse<{ agents: { agents: object[] } }>(text);
+  const own = model === undefined ? {} : { model };
+  const agents = settings.agents.agents.map((agent) => ({ ...agent, ...own }));
+  return { ...settings, log: { level: 'warn' }, agents: { ...settings.agents, agents } };
+}
+
 /** Sends a user's message to the agent's main session. Returns the id of its run. */
 async function say({ system }: Troupe, agentId: string, text: string): Promise<string> {
   const runId = crypto.randomUUID();
   const answer = await system.ask(
-    sessionAddress(TENANT, keys.main(agentId)),
+    sessionAddress(TENANT, sessionKey.main(agentId)),
     { type: 'session.receive', runId, text, sender: 'ada' },
     { principal: { sub: 'ada', roles: ['operator'] }, key: runId, timeoutMs: 10_000 },
   );
@@ -77,8 +88,8 @@ async function quiet({ system }: Troupe): Promise<void> {
     system.index.list<Row>(index, TENANT).map(({ value }) => value);
   const isQuiet = () =>
     rows<SessionRow>('sessions').every(({ status, pending }) => status === 'idle' && !pending) &&
-    rows<ConversationRow>(CONVERSATIONS_INDEX).every(({ status }) => status === 'ended') &&
-    rows<SubagentRow>(SUBAGENTS_INDEX).every(
+    rows<ConversationRow>('conversations').every(({ status }) => status === 'ended') &&
+    rows<SubagentRow>('subagents').every(
       ({ status, reported }) => status === 'refused' || reported !== undefined,
     );
   // A report starts a run a moment later, so the condition must hold for some time.

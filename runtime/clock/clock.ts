@@ -14,6 +14,7 @@ export interface Clock {
   after(delayMs: number, call: () => void): () => void;
 }
 
+/** The clock of this machine. Tests use the virtual clock of `simulate` instead. */
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),

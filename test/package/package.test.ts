@@ -8,7 +8,7 @@ import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { root } from '../../tools/install.mjs';
 import { eventually } from '../runtime/eventually.ts';
-import { exampleOf, type Packed, packed } from './packed.ts';
+import { descriptionOf, type Packed, packed } from './packed.ts';
 
 /** Megabytes of the specification of the package. */
 const SIZE_MAX = 4_000_000;
@@ -128,8 +128,6 @@ function compile(names: readonly string[]): Promise<string> {
   return it.tool('typescript/bin/tsc', ['-p', '.']);
 }
 
-/** The entries whose functions and classes must all have an example. */
-const WITH_EXAMPLES = ['troupe', 'troupe/test'];
 /** It needs a server; the suites in test/cluster have one. */
 const ONLY_CHECKED = ['openCluster'];
 
@@ -151,22 +149,33 @@ test.each(['README.md', 'docs/package.md'])(
   },
 );
 
-test('the examples in docstrings are complete, valid and true', minutes(4), async () => {
-  const print = (entry: string) =>
-    `import * as it from '${entry}'; for (const name of Object.keys(it)) if (typeof it[name] === 'function') console.log(name)`;
+test('every export is described, and each example is valid and true', minutes(4), async () => {
+  const names = JSON.stringify(it.entries);
+  const print = `for (const entry of ${names}) for (const [name, value] of Object.entries(await import(entry)))
+    console.log(entry, name, typeof value)`;
+  const lines = (await it.node(['--input-type=module', '-e', print])).trim().split('\n');
+  const undescribed: string[] = [];
   const files: string[] = [];
-  for (const entry of [...WITH_EXAMPLES, 'troupe/agents']) {
-    const names = (await it.node(['--input-type=module', '-e', print(entry)])).trim().split('\n');
-    for (const name of names) {
-      const example = exampleOf(it, entry, name);
-      if (WITH_EXAMPLES.includes(entry)) expect(example, `example of ${name}`).toBeDefined();
-      if (example === undefined) continue;
-      it.write(`${name}.mts`, `import assert from 'node:assert/strict';\n${example}`);
-      files.push(name);
-    }
+  for (const line of lines) {
+    const [entry, name, kind] = line.split(' ') as [string, string, string];
+    const { isDescribed, example } = descriptionOf(it, entry, name);
+    if (!isDescribed) undescribed.push(`${line}: no docstring`);
+    if (kind === 'function' && example === undefined) undescribed.push(`${line}: no example`);
+    if (example === undefined) continue;
+    const file = `${entry.replace('/', '-')}-${name}`;
+    it.write(`${file}.mts`, `import assert from 'node:assert/strict';\n${example}`);
+    files.push(file);
   }
+  expect(undescribed).toEqual([]);
   await expect(compile(files)).resolves.toBe('');
-  for (const name of files) if (!ONLY_CHECKED.includes(name)) await it.node([`${name}.mjs`]);
+  // In one process, one after the other: a process for each would take most of the time.
+  const run = files.filter((file) => !ONLY_CHECKED.some((name) => file.endsWith(`-${name}`)));
+  const all = run.map(
+    (file) => `await import('./${file}.mjs').catch((error) => fail('${file}', error));`,
+  );
+  const fail = 'const fail = (name, error) => { console.error(name, error); process.exit(1); };';
+  it.write('examples.mjs', [fail, ...all, 'process.exit(0);'].join('\n'));
+  await it.node(['examples.mjs']);
 });
 
 test(

@@ -89,17 +89,27 @@ export async function packed(): Promise<Packed> {
   };
 }
 
-/** The example in the docstring of an export, from the declarations of the package. */
-export function exampleOf({ folder }: Packed, entry: string, name: string): string | undefined {
+export type Description = {
+  /** it has a docstring */
+  readonly isDescribed: boolean;
+  /** the code of the example in it */
+  readonly example?: string;
+};
+
+/** The docstring of an export that is a value, from the declarations of the package. */
+export function descriptionOf({ folder }: Packed, entry: string, name: string): Description {
   const types = join(folder, 'node_modules', 'troupe', 'dist', 'types');
   const declaration = new RegExp(
     `/\\*\\*((?:(?!\\*/)[\\s\\S])*)\\*/\\s*export declare (?:abstract )?(?:class|function|const) ${name}\\b`,
   );
+  let isDescribed = false;
   for (const path of readdirSync(types, { recursive: true, encoding: 'utf8' })) {
     if (!path.endsWith('.d.ts') || (entry !== 'troupe/client' && path.includes('/sdk/'))) continue;
     const comment = declaration.exec(readFileSync(join(types, path), 'utf8'))?.[1];
-    const example = /```ts\n([\s\S]*?)```/.exec(comment ?? '')?.[1];
-    if (example !== undefined) return example.replaceAll(/^ *\* ?/gm, '');
+    if (comment === undefined) continue;
+    isDescribed = true;
+    const example = /```ts\n([\s\S]*?)```/.exec(comment)?.[1];
+    if (example !== undefined) return { isDescribed, example: example.replaceAll(/^ *\* ?/gm, '') };
   }
-  return undefined;
+  return { isDescribed };
 }

@@ -3,7 +3,17 @@
  * WebCrypto.
  */
 
-/** JavaScript formats numbers and texts as RFC 8785 requires; keys are sorted by UTF-16 units. */
+/**
+ * Canonical JSON (RFC 8785). JavaScript formats numbers and texts as it requires; keys are sorted
+ * by UTF-16 units.
+ *
+ * @example
+ * ```ts
+ * import { canonical } from 'troupe/client';
+ *
+ * assert.equal(canonical({ b: 1, a: [true] }), '{"a":[true],"b":1}');
+ * ```
+ */
 export const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

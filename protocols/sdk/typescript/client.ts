@@ -81,6 +81,17 @@ const LOOK_MS = { first: 1_000, max: 15_000 };
 /** The maximum delay of setTimeout. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
+/**
+ * Sends envelopes and follows their tasks.
+ * @example
+ * ```ts
+ * import { TroupeClient } from 'troupe/client';
+ *
+ * const where = { url: 'http://127.0.0.1:18789', token: 'secret', tenant: 'default' };
+ * const client = new TroupeClient({ ...where, principal: { sub: 'ada' } });
+ * assert.equal(client.envelope('kiosk.sell_paper', {}).principal.sub, 'ada');
+ * ```
+ */
 export class TroupeClient {
   readonly #o: ClientOptions;
   readonly #connection: Connection;

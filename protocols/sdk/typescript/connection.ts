@@ -21,7 +21,20 @@ type Request = {
   readonly signal?: AbortSignal | undefined;
 };
 
-/** A refusal of the server, or a connection failure. */
+/**
+ * A refusal of the server, or a connection failure.
+ *
+ * @example
+ * ```ts
+ * import { TroupeClient, TroupeRefusal } from 'troupe/client';
+ *
+ * const principal = { sub: 'ada' };
+ * const where = { url: 'http://127.0.0.1:1', token: 'secret', attemptsMax: 1 };
+ * const client = new TroupeClient({ ...where, tenant: 'default', principal });
+ * const failure = await client.call('kiosk.sell_paper', {}).catch((error: unknown) => error);
+ * assert.ok(failure instanceof TroupeRefusal);
+ * ```
+ */
 export class TroupeRefusal extends Error {
   override readonly name = 'TroupeRefusal';
   /** code of the error taxonomy; UNAVAILABLE for a connection failure */

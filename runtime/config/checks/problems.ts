@@ -18,7 +18,20 @@ export type Problem = {
   readonly where?: string;
 };
 
-/** The configuration cannot be used. `problems` has at least one. */
+/**
+ * The configuration cannot be used. `problems` has at least one.
+ *
+ * @example
+ * ```ts
+ * import { ConfigError, startTroupe } from 'troupe/agents';
+ *
+ * const failure = await startTroupe({ data: 'data', settings: { log: { level: 'loud' } } }).catch(
+ *   (error: unknown) => error,
+ * );
+ * assert.ok(failure instanceof ConfigError);
+ * assert.equal(failure.problems[0]?.path, 'log.level');
+ * ```
+ */
 export class ConfigError extends TroupeError {
   readonly problems: readonly Problem[];
 
