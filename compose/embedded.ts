@@ -65,11 +65,8 @@ export async function startTroupe(
   const following = followConfiguration({ config, system, processServices }, origin);
   const stopSystem = async () => {
     following.close();
-    await system.tell(
-      rootAddress(DEFAULT_TENANT),
-      { type: 'root.drain' },
-      { principal: SYSTEM_PRINCIPAL },
-    );
+    const root = rootAddress(DEFAULT_TENANT);
+    await system.tell(root, { type: 'root.drain' }, { principal: SYSTEM_PRINCIPAL });
     await system.stop();
     await channels.close();
     await closeTools(processServices);

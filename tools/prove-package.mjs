@@ -136,7 +136,7 @@ async function whileRunning(place, command, args, use) {
     throw new Error(`${error.message}\nthe program printed:\n${printed}`, { cause: error });
   } finally {
     // npm and troupe are one group of processes
-    process.kill(-child.pid, 'SIGTERM');
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM');
     await ended;
   }
 }

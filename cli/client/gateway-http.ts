@@ -64,9 +64,9 @@ export function exchange(
   options: RequestOptions,
   body?: string,
 ): Promise<{ readonly status: number; readonly text: string }> {
-  const send = url.startsWith('https:') ? httpsRequest : httpRequest;
+  const open = url.startsWith('https:') ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
-    const request = send(url, options, (response) => {
+    const request = open(url, options, (response) => {
       const parts: Buffer[] = [];
       response.on('data', (part: Buffer) => parts.push(part));
       response.on('error', reject);

@@ -42,7 +42,7 @@ export type BackupOptions = {
   readonly to: { readonly folder: string } | { readonly file: string };
   /** version of this program */
   readonly program: string;
-  /** default: nobody, so the backup is not encrypted */
+  /** default: none, so the backup is not encrypted */
   readonly seal?: SealFor;
   /** for encrypted objects: 32 bytes that stay the same; required with `seal` and a folder */
   readonly secret?: Uint8Array;

@@ -1,6 +1,6 @@
 /**
  * Cut: the embedded store at one position of its log, taken by a process beside the one that writes
- * it. Nobody waits for it: it only reads.
+ * it. No writer waits for it: it only reads.
  *
  * The rows are those of one commit of LMDB, which names the last frame that it contains. The log
  * supplies the frames above. Segments are append-only, and are removed when a durable checkpoint

@@ -45,7 +45,7 @@ export type FileWords = {
 export type WriteOptions = {
   /** replaces a file of this name; default false */
   readonly force?: boolean;
-  /** default: nobody, so the file is not encrypted */
+  /** default: none, so the file is not encrypted */
   readonly seal?: SealFor;
   /** of gzip; default 6 */
   readonly level?: number;

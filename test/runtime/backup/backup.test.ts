@@ -271,7 +271,7 @@ describe('an encrypted backup', () => {
     timeout: 30_000,
   }, async () => {
     const home = await killed();
-    const canary = 'a-canary-that-nobody-may-read';
+    const canary = 'a-canary-that-must-stay-secret';
     writeFileSync(join(home, 'files/b'), canary);
     const { recipient, identity } = newRecipientKeys();
     const seal = { passphrase: PASSPHRASE, recipients: [recipient] };
