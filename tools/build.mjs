@@ -8,10 +8,9 @@
  *                   style sheet, its fonts, and node.js, the page of a browser node
  *   web/task-app/ -> dist/task-app.html, the page that MCP clients show beside a task
  *   protocols/sdk/ -> dist/sdk/    (copied, with the TypeScript one also as JavaScript)
- *   library/ -> dist/{index,agents,client,client-node,test,hooks}.js, the entries of the package,
- *   with
- *                   chunks of their own: packages are not bundled, so that a program and troupe
- *                   share one XState. tools/package.mjs adds their declarations
+ *   library/ -> dist/{index,agents,client-node,test,hooks}.js, the entries of the package, which
+ *                   share the program's chunks, and dist/client.js, which also runs in browsers.
+ *                   tools/package.mjs adds their declarations
  *
  * Invariants:
  *  1. Chunks are beside troupe.js, so `new URL('./web/', import.meta.url)` means dist/web in each.
@@ -32,12 +31,14 @@ export const bundle = join(dist, 'troupe.js');
 
 /**
  * Not bundled, because they load native code or programs by a path beside their own files, are
- * optional (`elkjs`), or compare names of classes, which a bundler changes (clients of messengers).
+ * optional (`elkjs`), compare names of classes, which a bundler changes (clients of messengers), or
+ * must be one module for troupe and the programs that import it (`xstate`).
  * Those that are our dependencies are installed in an image.
  */
 export const external = [
   'esbuild',
   'lmdb',
+  'xstate',
   'msgpackr',
   'bufferutil',
   'utf-8-validate',
@@ -71,8 +72,17 @@ export const nodeBundle = {
 
 const program = {
   ...nodeBundle,
-  // Worker threads have entry files of their own.
-  entryPoints: { troupe: 'cli/main.ts', 'page-reader': 'agent/tools/web/net/page-reader.ts' },
+  entryPoints: {
+    troupe: 'cli/main.ts',
+    // Worker threads have entry files of their own.
+    'page-reader': 'agent/tools/web/net/page-reader.ts',
+    // What other programs import.
+    index: 'library/index.ts',
+    agents: 'library/agents.ts',
+    'client-node': 'library/client-node.ts',
+    test: 'library/test.ts',
+    hooks: 'agent/hooks/define-hooks.ts',
+  },
   outdir: 'dist',
   splitting: true,
   chunkNames: '[name]-[hash]',
@@ -97,18 +107,11 @@ const pluginParts = {
   banner: {},
 };
 
-/** What other programs import. `client` also runs in browsers, so there is no banner. */
-const library = {
+/** The entry of the package that also runs in browsers: it shares no chunk with the program. */
+const client = {
   ...program,
-  entryPoints: {
-    index: 'library/index.ts',
-    agents: 'library/agents.ts',
-    client: 'library/client.ts',
-    'client-node': 'library/client-node.ts',
-    test: 'library/test.ts',
-    hooks: 'agent/hooks/define-hooks.ts',
-  },
-  chunkNames: 'lib-[name]-[hash]',
+  entryPoints: { client: 'library/client.ts' },
+  splitting: false,
   packages: 'external',
   sourcemap: false,
   banner: {},
@@ -296,7 +299,7 @@ export async function build() {
   // Recorded before the build: a file that changes during the build makes the result stale, never
   // wrongly fresh.
   const startedMs = Date.now();
-  const present = [program, pluginParts, library, ...pageBundles, taskAppBundle, sdk]
+  const present = [program, pluginParts, client, ...pageBundles, taskAppBundle, sdk]
     .map((options) => ({ ...options, entryPoints: presentOf(options.entryPoints) }))
     .filter(({ entryPoints }) => Object.keys(entryPoints).length > 0);
   const results = await Promise.all(present.map((options) => esbuild.build(options)));

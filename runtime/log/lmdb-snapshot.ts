@@ -1,6 +1,7 @@
 /**
  * LmdbSnapshot: the rows of an embedded store as of one commit, read by a process beside the one
- * that writes them. Commits continue meanwhile; space that they free is not used again until `close`.
+ * that writes them. Commits continue meanwhile; space that they free is not used again until
+ * `close`.
  */
 import type { Transaction } from 'lmdb';
 import { LmdbTables } from './lmdb-tables.ts';
