@@ -14,17 +14,29 @@ import { root } from './install.mjs';
  * Folders of `test` whose files share. A folder is added after its files passed in one process on a
  * machine that is otherwise idle.
  */
-const sharedFolders = ['actors'];
+const sharedFolders = [
+  'actors',
+  'agent',
+  'channels',
+  'charts',
+  'memory',
+  'operations',
+  'protocols',
+  'runtime',
+];
 
-/** What a test file contains that changes its process for every file after it. */
+/** What a test file contains that measures its process, or changes it for every file after it. */
 const changesProcess =
-  /\bvi\.(?:mock|doMock|stub|spyOn|useFakeTimers|setSystemTime)|process\.env(?:\[[^\]]*\]|\.\w+) *=[^=]|delete process\.env|process\.(?:chdir|on|once|emit)\(|\bsetGlobal|\bglobalThis(?:\.\w+|\[[^\]]*\]) *=[^=]/;
+  /\b(?:memory|cpu)Usage\(|\bvi\.(?:mock|doMock|stub|spyOn|useFakeTimers|setSystemTime)|process\.env(?:\[[^\]]*\]|\.\w+) *=[^=]|delete process\.env|process\.(?:chdir|on|once|emit)\(|\bsetGlobal|\bglobalThis(?:\.\w+|\[[^\]]*\]) *=[^=]/;
 
 /** Seconds that each file took on two cores; `TROUPE_TEST_SECONDS=record npm test` writes it. */
 const secondsFile = join(root, 'test', 'seconds.json');
 
 /** Files that take this long have a process of their own: its cost is small then. */
 const ownProcessSeconds = 6;
+
+/** They fill the buffers of many sockets, and wait for deadlines meanwhile. */
+const ownProcess = ['test/channels/gateway/streams/slow-consumers.test.ts'];
 
 const isTest = (path) => path.endsWith('.test.ts');
 
@@ -41,7 +53,7 @@ export function sharedFiles() {
   const seconds = recordedSeconds();
   return sharedFolders
     .flatMap((folder) => testsIn(`test/${folder}`))
-    .filter((path) => (seconds[path] ?? 0) < ownProcessSeconds)
+    .filter((path) => (seconds[path] ?? 0) < ownProcessSeconds && !ownProcess.includes(path))
     .filter((path) => !changesProcess.test(readFileSync(join(root, path), 'utf8')))
     .toSorted();
 }
