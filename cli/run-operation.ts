@@ -21,8 +21,10 @@ export async function runOperation<P extends TObject, R extends TSchema>(
   const result = await (operation.cli?.connection === 'websocket'
     ? callByWebSocket(operation, params, options)
     : callOperation(operation, await gatewayHttp(options), params, options));
+  // With `--json`, too: the answer of another program is not a result.
+  const text = printed(operation, result, params, given);
   if (options.json) printJson(result);
-  else process.stdout.write(printed(operation, result, params, given));
+  else process.stdout.write(text);
   return operation.cli?.isFailure?.(result) ? exitCodes.failure : exitCodes.ok;
 }
 

@@ -38,6 +38,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
   const { mcpServers } = await import('./doctor-mcp.ts');
   const { memorySearch } = await import('./doctor-memory.ts');
   const { plugins } = await import('./doctor-plugins.ts');
+  const { inEffect } = await import('./doctor-running.ts');
   const { talk } = await import('./doctor-talk.ts');
   yield checks.nodeVersion(process.versions.node);
   yield await checks.storeEngine();
@@ -52,6 +53,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     yield await checks.storedData(config);
     yield* backupAge(config);
     yield await checks.port(config, options);
+    yield* inEffect(config, options);
     yield* await checks.models(config, process.env);
     yield memorySearch(config, process.env);
     yield await checks.sandbox(config);

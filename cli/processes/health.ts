@@ -7,6 +7,7 @@ import { defined } from '../../protocols/defined.ts';
 import { exitCodes } from '../exit.ts';
 import { addressOf, type CommonOptions, loadFrom } from '../options.ts';
 import { printJson } from '../output.ts';
+import { isTroupe } from './probe.ts';
 
 export type HealthOptions = CommonOptions & { readonly worker?: boolean };
 
@@ -30,7 +31,8 @@ async function gatewayFault(config: Config, options: CommonOptions): Promise<str
   try {
     const signal = AbortSignal.timeout(answerMs);
     const { status, text } = await exchange(`http://${address}/readyz`, { signal });
-    return status === 200 ? undefined : `not ready: ${text}`;
+    if (status !== 200) return `not ready: ${text}`;
+    return (await isTroupe(address)) ? undefined : `http://${address}/ is not a gateway of troupe`;
   } catch {
     return `no response from http://${address}/readyz`;
   }

@@ -11,8 +11,11 @@ import type { LiveConfig } from './live-config.ts';
 
 /** Editors write a file in several steps. */
 const SETTLE_MS = 100;
-/** Where the system cannot watch a folder, and for events that it lost. */
-const LOOK_MS = 2_000;
+/**
+ * For a file in another folder that a symbolic link leads to, where the system cannot watch a
+ * folder, and for events that it lost.
+ */
+const LOOK_MS = 800;
 
 /** The file of the process, and how it is loaded: with the flags and variables of the start. */
 export type ConfigSource = {

@@ -23,7 +23,7 @@ export function withValues(
   let next: Config = config;
   for (const [path, value] of Object.entries(values)) {
     const pointer = pointerOf(path);
-    const problem = problemOf(pointer, value);
+    const problem = problemOf(path, pointer, value);
     if (problem !== undefined) return { problem: `${path} ${problem}` };
     const schema = schemaAt(pointer)!;
     next = replaced(next, parsePointer(pointer), Value.Default(schema, structuredClone(value)));
@@ -38,10 +38,12 @@ const textOf = ({ pointer, message }: { pointer: string; message: string }): str
   `${showPointer(pointer)}: ${message}`;
 
 /** Why a value cannot be set for a whole cluster; undefined if it can. */
-function problemOf(pointer: string, value: unknown): string | undefined {
+function problemOf(path: string, pointer: string, value: unknown): string | undefined {
   const schema = schemaAt(pointer);
   if (schema === undefined) return 'is not a key of the configuration (docs/config.md)';
   const keys = parsePointer(pointer);
+  // One key has one name in the settings, so that its present value is replaced.
+  if (showPointer(pointer) !== path) return `is written ${showPointer(pointer)}`;
   const isListed = keys.some((_, at) => {
     const outer = schemaAt(keys.slice(0, at).reduce(childPointer, ''));
     return outer?.type === 'array';

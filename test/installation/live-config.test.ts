@@ -68,6 +68,14 @@ describe('the configuration in effect', () => {
     expect(() => live.assertValues({ 'gateway.port': 1 })).toThrow(/cannot be set/);
   });
 
+  it.each(['log..level', '[log].level', 'log["level"]', '.log.level'])(
+    'refuses %s as another name of log.level, which would be set twice',
+    (path) => {
+      const { live } = createProcessServices(load(silent));
+      expect(() => live.assertValues({ [path]: 'info' })).toThrow(/is written log\.level/);
+    },
+  );
+
   it('names keys of agents in a cluster, where the file does not decide them', async () => {
     const { live } = createProcessServices(load(silent), true);
     await live.fileChanged(load({ ...silent, budget: { tokensPerDay: 5 } }), 'test');

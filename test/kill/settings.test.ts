@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { gatewayHttp } from '../../cli/client/gateway-http.ts';
+import { inEffect } from '../../cli/doctor/doctor-running.ts';
 import type { ConfigurationStatus } from '../../operations/operation.ts';
 import type { SettingsChanged } from '../../protocols/settings.ts';
 import { eventually } from '../runtime/eventually.ts';
@@ -63,6 +64,12 @@ describe('one process', () => {
     expect(log()).toContain(
       'in effect: session.agentToAgent.maxHops; restart needed: session.mainKey',
     );
+    const options = { url: program.url, token: TOKEN };
+    const doctor = async () => {
+      for await (const { status, message } of inEffect({ home: data }, options))
+        return `${status} ${message}`;
+    };
+    expect(await doctor()).toBe('warn restart needed: session.mainKey');
     edit('{ log: { level: "loud" }, gatway: {} }');
     await eventually(async () =>
       expect((await statusOf(program)).problems.map(({ path }) => path)).toEqual([
