@@ -35,7 +35,7 @@ class Versions {
   take({ cause, step }: Happened): void {
     const entries = requestsOf<Append>(step.requests, 'append').flatMap((one) => one.entries);
     const rows = requestsOf<Project>(step.requests, 'project');
-    const told = requestsOf<Tell>(step.requests, 'tell');
+    const sent = requestsOf<Tell>(step.requests, 'tell');
     const replies = requestsOf<Reply>(step.requests, 'reply');
     demand(entries.length, 'one record per turn').toBeLessThanOrEqual(1);
     demand(rows, 'the row and its record change together').toHaveLength(entries.length);
@@ -43,7 +43,7 @@ class Versions {
     if (entry) this.#version(entry, rows[0]!.value as SettingsRow);
     const agents = entry?.changes.filter(({ path }) => path.startsWith(agentPath(''))) ?? [];
     const asked = cause.event.type === 'settings.change';
-    const amended = told.flatMap(({ event }) => (event as RootAmend).agents);
+    const amended = sent.flatMap(({ event }) => (event as RootAmend).agents);
     demand(amended).toHaveLength(asked ? agents.length : 0);
     demand(replies).toHaveLength(asked ? 1 : 0);
     for (const { result, error } of replies) {
