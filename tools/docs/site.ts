@@ -121,8 +121,9 @@ function tableHtml({ header, rows }: Tokens.Table, cellHtml: (cell: Tokens.Table
   return `<table><thead>${row(header, 'th')}</thead><tbody>${body}</tbody></table>`;
 }
 
+// A block of code without its fence, which names a language.
 const rawText = (token: Token): string =>
-  token.raw
+  (token.type === 'code' ? String(token.text) : token.raw)
     .replaceAll(/<!--.*?-->|<[^>]+>|\]\([^)]*\)|[`*|[\]]|^ *:?-{3,}.*$/gm, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim();

@@ -16,7 +16,7 @@ it('lists every type, and shows a shipped one with drawings of each depth', asyn
   expect(await charts.get('session', { version: 1_000 })).toBeUndefined();
 });
 
-it('lays a type of a user’s own out once, while this thread goes on', async () => {
+it('lays a type of a user’s own out once, while this thread continues', async () => {
   const charts = registeredCharts(createRegistry([order]));
   let ticks = 0;
   const ticking = setInterval(() => ticks++, 1);
