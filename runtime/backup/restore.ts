@@ -261,7 +261,9 @@ class DataFolderWriter {
     for (let depth = 1; depth <= parts.length; depth++) {
       const at = join(this.#root, ...parts.slice(0, depth));
       this.#links.delete(at);
-      const found: Stats | undefined = isPresent ? lstatSync(at, { throwIfNoEntry: false }) : undefined;
+      const found: Stats | undefined = isPresent
+        ? lstatSync(at, { throwIfNoEntry: false })
+        : undefined;
       const isLast = depth === parts.length;
       if (found?.isDirectory() === isLast) rmSync(at, { recursive: true, force: true });
       isPresent = found !== undefined && found.isDirectory();

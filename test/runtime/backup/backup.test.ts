@@ -1,5 +1,17 @@
 /** Backups of a store that a running process writes to. */
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -313,7 +325,8 @@ it('files that are replaced, or change all the time, do not prevent a backup', {
 }, async () => {
   const home = await killed();
   const files = join(home, 'files');
-  const all = (...names: string[]) => names.map((n) => ({ path: `files/${n}`, from: join(files, n) }));
+  const all = (...names: string[]) =>
+    names.map((n) => ({ path: `files/${n}`, from: join(files, n) }));
   mkdirSync(join(files, 'folder'));
   writeFileSync(join(files, 'folder/x'), 'x');
   symlinkSync('a', join(files, 'link'));
@@ -324,9 +337,11 @@ it('files that are replaced, or change all the time, do not prevent a backup', {
     optionsOf(home, {
       async *files() {
         if (++pass === 1) return yield* all('a', 'b', 'folder/x', 'link', 'links/y');
-        for (const name of ['b', 'folder', 'link', 'links']) rmSync(join(files, name), { recursive: true });
+        for (const name of ['b', 'folder', 'link', 'links'])
+          rmSync(join(files, name), { recursive: true });
         for (const name of ['b', 'link']) mkdirSync(join(files, name));
-        for (const name of ['b/in', 'link/in', 'folder', 'links']) writeFileSync(join(files, name), name);
+        for (const name of ['b/in', 'link/in', 'folder', 'links'])
+          writeFileSync(join(files, name), name);
         const log = openSync(join(files, 'log'), 'a');
         const writer = setInterval(() => writeSync(log, 'line of a log\n'));
         yield* all('b/in', 'link/in', 'folder', 'links', 'log');
