@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { TroupeError } from '../protocols/errors.ts';
 import { type BackupConfig } from '../runtime/backup/frames.ts';
 import type { SourceFile } from '../runtime/backup/create.ts';
 import { TEMPORARY_PREFIX, writeFileDurably } from '../runtime/blobs/durable-file.ts';
@@ -55,6 +56,18 @@ export async function* backupFiles(config: Config, isSealed: boolean): AsyncGene
       const from = join(home, path);
       if (isSealed || !keys.has(from)) yield { path, from };
     }
+}
+
+/** @throws TroupeError INVALID_ARGUMENT when a backup to this path would contain itself */
+export function refuseInside({ home }: Pick<Config, 'home'>, path: string): void {
+  const inside = [...CARRIED, ...SEALED, 'store']
+    .map((folder) => join(home, folder))
+    .find((folder) => `${path}/`.startsWith(`${folder}/`));
+  if (inside !== undefined)
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `${path} is in ${inside}, which is backed up: name a place outside of the data folder`,
+    );
 }
 
 async function* filesBelow(home: string, folder: string): AsyncGenerator<string> {

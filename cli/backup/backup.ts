@@ -9,6 +9,7 @@ import {
   noteBackup,
   objectSecret,
   readBackupNotes,
+  refuseInside,
 } from '../../installation/backup-parts.ts';
 import { defined } from '../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
@@ -58,6 +59,9 @@ export async function create(options: CreateOptions): Promise<number> {
   const isFile = path.endsWith('.troupe');
   if (isFile && keep !== undefined)
     throw new TroupeError('INVALID_ARGUMENT', '--keep needs a folder of backups');
+  if (isFile && existsSync(path))
+    throw new TroupeError('CONFLICT', `${path} exists already: name another file`);
+  refuseInside(config, path);
   const signal = untilSignal();
   let made: CreatedBackup;
   try {
@@ -121,7 +125,10 @@ export async function verify(path: string, options: VerifyOptions): Promise<numb
     await noteVerified(verified.path, at, { shards, actors, pending }).catch((error: unknown) =>
       progress(`the time cannot be noted in the backup: ${errorData(error).message}`),
     );
-  const noted = await noteHere(options, cell, { id, createdAt, at });
+  const noted = await noteHere(options, cell, { id, createdAt, at }).catch((error: unknown) => {
+    progress(`the time cannot be noted in the data folder: ${errorData(error).message}`);
+    return false;
+  });
   const { position } = verified;
   const facts = { id, path: verified.path, cell, createdAt, verifiedAt: at, position, noted };
   if (options.json) printJson({ ...facts, shards, actors, pending, counts });
@@ -181,6 +188,7 @@ export async function list(options: ListOptions): Promise<number> {
   const path = options.from ?? readBackupNotes((await loadFrom(options)).config).to;
   if (path === undefined)
     throw new TroupeError('NOT_FOUND', 'there is no backup yet: troupe backup create --to FOLDER');
+  if (!existsSync(path)) throw new TroupeError('NOT_FOUND', `there is no folder ${resolve(path)}`);
   const backups = await listBackups(resolve(path));
   if (options.json) printJson({ folder: resolve(path), backups });
   else

@@ -71,6 +71,7 @@ export type CreatedBackup = BackupCounts & {
   readonly cutMs: number;
 };
 
+const REPLACED: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EISDIR']);
 const TABLES: readonly BackupTable[] = ['meta', 'log', 'state'];
 
 /**
@@ -205,8 +206,8 @@ class BackupWriter {
       try {
         yield* this.#file(path, from);
       } catch (error) {
-        // Deleted since it was listed: no row of the cut refers to it.
-        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+        // Deleted or replaced since it was listed: no row of the cut refers to it.
+        if (!REPLACED.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
       }
     }
   }
@@ -220,8 +221,10 @@ class BackupWriter {
     else if (!found.isFile()) return;
     else if (this.#objects) {
       const ref = await this.#objects.put(from);
-      this.#counts.bytes += ref.bytes;
-      yield ['object', path, mode, ref];
+      if (ref) {
+        this.#counts.bytes += ref.bytes;
+        yield ['object', path, mode, ref];
+      } else yield* this.#inline(path, mode, readingFile(from));
     } else yield* this.#inline(path, mode, readingFile(from));
     this.#seen.set(path, state);
   }

@@ -44,10 +44,10 @@ export class ObjectWriter {
 
   /**
    * Stores the contents of a file, unless they are stored.
-   * @throws the error of the operating system; TroupeError CONFLICT when the file does not stop to
-   *   change
+   * @returns undefined when the file does not stop to change, for example a log
+   * @throws the error of the operating system
    */
-  async put(path: string): Promise<ObjectRef> {
+  async put(path: string): Promise<ObjectRef | undefined> {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
       const { sha256, bytes } = await hashOfFile(path);
       const ref = this.#refTo(sha256, bytes);
@@ -56,7 +56,7 @@ export class ObjectWriter {
       if (await this.#store(path, ref)) return ref;
       this.names.delete(ref.name);
     }
-    throw new TroupeError('CONFLICT', `${path} changes while it is read`);
+    return undefined;
   }
 
   #refTo(sha256: string, bytes: number): ObjectRef {
@@ -113,9 +113,12 @@ export async function* readObject(folder: string, ref: ObjectRef): AsyncGenerato
 }
 
 const damagedObject = ({ name }: ObjectRef, what: string, cause?: unknown): TroupeError =>
-  new TroupeError('INVALID_ARGUMENT', `the backup is damaged: its object ${name} ${what}`, {
-    cause,
-  });
+  new TroupeError(
+    'INVALID_ARGUMENT',
+    `the backup is damaged: its object ${name} ${what}. Nothing was restored. Other backups may ` +
+      'refer to it, too. If the original file still exists, remove the object and create a backup',
+    { cause },
+  );
 
 /** An object with another size is what a failing disk left: it is written again. */
 async function isStored(path: string, { key, bytes }: ObjectRef): Promise<boolean> {

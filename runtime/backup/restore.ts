@@ -4,7 +4,16 @@
  * and mail contain, so the original must never run again beside it.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  type Stats,
+  writeSync,
+} from 'node:fs';
 import { chmod, readdir, rename, rm, rmdir, symlink } from 'node:fs/promises';
 import { basename, dirname, join, posix, resolve } from 'node:path';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
@@ -155,7 +164,8 @@ class DataFolderWriter {
   readonly #root: string;
   readonly #objects: string | undefined;
   readonly #paths = new Set<string>();
-  readonly #links: (readonly [path: string, target: string])[] = [];
+  /** targets by paths; made at the end, so that no file is written through one */
+  readonly #links = new Map<string, string>();
   #rows: LmdbRows | undefined;
   #batch: RowWrite[] = [];
   #batchBytes = 0;
@@ -198,8 +208,7 @@ class DataFolderWriter {
       case 'object':
         return this.#object(frame[1], frame[2], frame[3]);
       case 'link':
-        this.#links.push([this.#pathOf(frame[1]), frame[2]]);
-        return;
+        return this.#link(frame[1], frame[2]);
       case 'cut':
         this.#cut = frame[1];
         this.#rows = new LmdbRows(join(this.#root, 'store'), MAP_SIZE_BYTES);
@@ -230,10 +239,51 @@ class DataFolderWriter {
   #begin(path: string, mode: number): void {
     if (this.#writing) throw new Error('a file has no end');
     const target = this.#pathOf(path);
+    this.#makeRoom(path);
     makeFolder(dirname(target));
     this.#writing = { path: target, file: openSync(target, 'w', 0o600), mode };
     this.#hash = createHash('sha256');
     this.#bytes = 0;
+  }
+
+  #link(path: string, to: string): void {
+    const target = this.#pathOf(path);
+    this.#makeRoom(path);
+    rmSync(target, { force: true });
+    this.#links.delete(target);
+    this.#links.set(target, to);
+  }
+
+  /** Files are copied in two passes: what the second one found replaces what is in its way. */
+  #makeRoom(path: string): void {
+    const parts = path.split('/');
+    let isPresent = true;
+    for (let depth = 1; depth <= parts.length; depth++) {
+      const at = join(this.#root, ...parts.slice(0, depth));
+      this.#links.delete(at);
+      const found: Stats | undefined = isPresent
+        ? lstatSync(at, { throwIfNoEntry: false })
+        : undefined;
+      const isLast = depth === parts.length;
+      if (found?.isDirectory() === isLast) rmSync(at, { recursive: true, force: true });
+      isPresent = found !== undefined && found.isDirectory();
+    }
+  }
+
+  /** Those that the second pass did not replace by a file in their place or above them. */
+  async #makeLinks(): Promise<void> {
+    for (const [path, target] of this.#links) {
+      if (this.#isBelowFile(path)) continue;
+      makeFolder(dirname(path));
+      await rm(path, { recursive: true, force: true });
+      await symlink(target, path);
+    }
+  }
+
+  #isBelowFile(path: string): boolean {
+    for (let at = dirname(path); at !== this.#root; at = dirname(at))
+      if (existsSync(at)) return !lstatSync(at).isDirectory();
+    return false;
   }
 
   #piece(bytes: Uint8Array): void {
@@ -297,11 +347,7 @@ class DataFolderWriter {
       if (counts[name] !== said[name])
         throw new Error(`it has ${counts[name]} of ${name}, and its end says ${said[name]}`);
     await rows.flushed();
-    for (const [path, target] of this.#links) {
-      makeFolder(dirname(path));
-      await rm(path, { force: true });
-      await symlink(target, path);
-    }
+    await this.#makeLinks();
     const { text } = this.#config;
     if (text !== undefined) {
       this.#begin(configFileName, 0o600);

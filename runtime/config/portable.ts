@@ -55,12 +55,20 @@ function withoutValues(
   found: Set<string>,
 ): unknown {
   if (typeof value === 'string') {
+    if (withoutCredentials(value) !== value) {
+      found.add(showPointer(pointer));
+      return withoutValues(withoutCredentials(value), known, pointer, found);
+    }
     const values = known.filter((each) => each.length >= 4 && value.includes(each));
     if (values.length > 0) found.add(showPointer(pointer));
     return values.reduce((text, each) => text.replaceAll(each, REMOVED), value);
   }
   if (Array.isArray(value))
-    return value.map((each, i) => withoutValues(each, known, `${pointer}/${i}`, found));
+    return value.map((each, i) => {
+      const isValue = typeof each === 'string' && isCredentialOption(value[i - 1]);
+      if (isValue) found.add(showPointer(`${pointer}/${i}`));
+      return isValue ? REMOVED : withoutValues(each, known, `${pointer}/${i}`, found);
+    });
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, each]) => [
@@ -69,3 +77,17 @@ function withoutValues(
     ]),
   );
 }
+
+const CREDENTIAL =
+  '(?:[\\w.-]*[_.-])?(?:api-?key|access-?key|key|token|secret|password|passwd|pass|sig|signature|apikey|accesstoken)';
+/** `?api_key=…` in an address, and `--token=…` or `TOKEN=…` in the argument of a command. */
+const IN_TEXT = new RegExp(`((?:[?&#;]|^-{0,2})${CREDENTIAL}=)([^&#\\s]+)`, 'gi');
+const OPTION = new RegExp(`^--?${CREDENTIAL}$`, 'i');
+
+/** The schema does not know them as secrets: their names are all that tells. */
+const withoutCredentials = (text: string): string =>
+  text.replaceAll(IN_TEXT, (_, name: string) => name + REMOVED);
+
+/** `--token`, whose value is the next argument. */
+const isCredentialOption = (text: unknown): boolean =>
+  typeof text === 'string' && OPTION.test(text);

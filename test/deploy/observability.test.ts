@@ -37,12 +37,8 @@ const { panels } = JSON.parse(shipped('deploy/grafana/dashboards/troupe.json')) 
 const targets = panels.flatMap((panel) => panel.targets ?? []);
 const expressions = [...rules.map(({ expr }) => expr), ...targets.map(({ expr }) => expr)];
 
-/** Of Prometheus itself, or exported only with backups or with a client certificate for NATS. */
-const ELSEWHERE = [
-  'up',
-  'troupe_backup_age_seconds',
-  'troupe_certificate_expiry_timestamp_seconds',
-];
+/** Of Prometheus itself, or exported only with a client certificate for NATS. */
+const ELSEWHERE = ['up', 'troupe_certificate_expiry_timestamp_seconds'];
 /** Labels that a scrape adds. */
 const SCRAPED = ['job', 'instance'];
 
@@ -72,6 +68,16 @@ function exportsOf(text: string): { names: Set<string>; labels: Set<string> } {
 
 const server = natsServers().at(-1);
 const leftOut = server ? '' : ' (left out: there is no nats-server here)';
+
+/** What `troupe start` exports with a new data folder. */
+async function exportedAlone(): Promise<string> {
+  const home = scratchFolder();
+  const token = 'token-of-this-test-0123456789';
+  const env = { TROUPE_HOME: home, TROUPE_PORT: String(await reservePort()), TROUPE_TOKEN: token };
+  await announced(startProgram(['start', '--json'], { home, env }), 60_000);
+  const headers = { authorization: `Bearer ${token}` };
+  return (await fetch(`http://127.0.0.1:${env.TROUPE_PORT}/metrics`, { headers })).text();
+}
 
 /** What a gateway and a worker of a new cell export, after one refused envelope. */
 async function exported(): Promise<{ readonly gateway: string; readonly worker: string }> {
@@ -112,8 +118,9 @@ it.skipIf(!server)(
   `a gateway and a worker export every metric and label of the alarms and the dashboard${leftOut}`,
   async () => {
     const { gateway, worker } = await exported();
+    const alone = await exportedAlone();
     const [a, b] = [exportsOf(gateway), exportsOf(worker)];
-    const known = new Set([...a.names, ...b.names, ...ELSEWHERE]);
+    const known = new Set([...a.names, ...b.names, ...exportsOf(alone).names, ...ELSEWHERE]);
     const labelled = new Set([...a.labels, ...b.labels, ...SCRAPED]);
     const missing = expressions.flatMap((expr) => {
       const { names, labels } = usesOf(expr);
@@ -126,6 +133,7 @@ it.skipIf(!server)(
     expect(missing).toEqual([]);
     expect(worker).toMatch(/^troupe_shard_takeovers_total\{reason="unowned"\} 2$/m);
     expect(worker).toMatch(/^troupe_shards_owned 2$/m);
+    expect(alone).toMatch(/^troupe_backup_age_seconds \+Inf$/m);
     expect(gateway).toMatch(/^troupe_effects_unknown 0$/m);
     expect(gateway).toMatch(/^troupe_dead_letters_open 0$/m);
     expect(gateway).toMatch(/^troupe_jetstream_used_bytes [1-9]\d*$/m);
