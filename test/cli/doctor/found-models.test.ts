@@ -26,7 +26,7 @@ const listOf =
 
 /** A server of Chat Completions with one model. */
 const chatServer: RequestListener = (request, response) => {
-  if (request.url === '/v1/models') return void listOf('qwen3:8b')(request, response);
+  if (request.url === '/v1/models') return listOf('qwen3:8b')(request, response);
   const chunk = (delta: object, finish: string | null) =>
     `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'qwen3:8b', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
   response.setHeader('content-type', 'text/event-stream');
