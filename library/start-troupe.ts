@@ -83,7 +83,7 @@ export async function startTroupe(options: StartOptions): Promise<Troupe> {
   const token = config.gateway.auth.token?.reveal();
   // So that `troupe open`, `troupe chat` and other commands find it.
   const forget = noteRunningGateway(config.home, url);
-  reportUrl(url, token);
+  reportUrl(url, token, actors?.[0]?.type);
   const stop = (): Promise<void> => {
     forget();
     return troupe.stop();

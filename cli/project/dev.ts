@@ -35,7 +35,7 @@ export async function dev(file: string, options: DevOptions = {}): Promise<numbe
     throw new TroupeError('INVALID_ARGUMENT', `${entry} does not exist: name the file to run`);
   const folder = projectOf(entry);
   const built = join(folder, 'node_modules', '.cache', 'troupe', 'dev', 'main.mjs');
-  const isTerminal = process.stdout.isTTY === true;
+  const isTerminal = process.stdout.isTTY;
   const program = new Program(built, folder, opensPage(options, { isTerminal, env: process.env }));
   const { context } = await import('esbuild');
   const stop = untilSignal();

@@ -18,8 +18,7 @@ it('opens nothing with --no-open, with CI set, or without a terminal', () => {
   expect(opensPage({}, { isTerminal: false, env: {} })).toBe(false);
 });
 
-const hasTerminal =
-  process.platform === 'linux' && spawnSync('script', ['--version']).status === 0;
+const hasTerminal = process.platform === 'linux' && spawnSync('script', ['--version']).status === 0;
 
 it.skipIf(!hasTerminal)('opens the page of the program at a terminal, signed in', async () => {
   const folder = scratchFolder();
