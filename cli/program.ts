@@ -21,6 +21,7 @@ import {
 } from './command-parts.ts';
 import type { Shell } from './completion.ts';
 import { addConformance } from './conformance/conformance-commands.ts';
+import type { DevOptions } from './project/dev.ts';
 import type { InitOptions } from './project/init.ts';
 import type { OpenOptions } from './open.ts';
 import type { CommonOptions } from './options.ts';
@@ -154,8 +155,11 @@ function addProjectCommands(program: Command, finish: Finish): void {
   program
     .command('dev <file>')
     .description('run a program of a project, and start it again when a file changes')
-    .addHelpText('after', examples('troupe dev src/main.ts'))
-    .action(async (file: string) => finish(await (await import('./project/dev.ts')).dev(file)));
+    .option('--no-open', 'do not open the page; without a terminal, or with CI set, it never opens')
+    .addHelpText('after', examples('troupe dev src/main.ts', 'troupe dev src/main.ts --no-open'))
+    .action(async (file: string, options: DevOptions) =>
+      finish(await (await import('./project/dev.ts')).dev(file, options)),
+    );
 }
 
 function addCompletion(program: Command, finish: Finish): void {

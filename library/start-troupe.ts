@@ -5,6 +5,7 @@ import type { ProcessDefinition } from '../actors/process/define.ts';
 import type { Tool } from '../agent/tools/tool.ts';
 import type { SystemOptions } from '../runtime/create-system.ts';
 import type { System } from '../runtime/system.ts';
+import { reportUrl } from './report-url.ts';
 
 export type StartOptions = {
   /** data folder, used by one process at a time; created if absent */
@@ -82,6 +83,7 @@ export async function startTroupe(options: StartOptions): Promise<Troupe> {
   const token = config.gateway.auth.token?.reveal();
   // So that `troupe open`, `troupe chat` and other commands find it.
   const forget = noteRunningGateway(config.home, url);
+  reportUrl(url, token, actors?.[0]?.type);
   const stop = (): Promise<void> => {
     forget();
     return troupe.stop();

@@ -18,6 +18,7 @@ import { createGuardedFetch } from '../net/guarded-fetch.ts';
 import type { Boundary } from '../sandbox/boundary.ts';
 import { privateAddress } from './oauth/oauth-fetch.ts';
 import type { ServerLogin } from './oauth/server-login.ts';
+import { hiddenPath } from './hidden-path.ts';
 import { readInbound } from './inbound.ts';
 import { refuseBusy } from './busy.ts';
 import { endWithStreams } from './stream-end.ts';
@@ -112,13 +113,21 @@ async function connectOnce(options: ConnectOptions): Promise<Connection> {
   } catch (error) {
     await close();
     const why = await ended;
-    throw why === undefined ? error : endedError(why);
+    if (why === undefined) throw error;
+    const hidden = hiddenFrom(options);
+    throw endedError(hidden === undefined ? why : `${why}. ${hidden}`);
   }
   return { client, ended, close };
 }
 
 const open = (options: ConnectOptions): Promise<Opened> =>
   options.config.url === undefined ? openProcess(options) : openHttp(options, options.config.url);
+
+/** Of a program that ended at its start: what the sandbox hid from it, if anything. */
+const hiddenFrom = ({ config, boundaries }: ConnectOptions): string | undefined =>
+  config.command === undefined || !config.sandbox
+    ? undefined
+    : hiddenPath([config.command, ...config.args], boundaries.sandbox.kind);
 
 async function openProcess(options: ConnectOptions): Promise<Opened> {
   const { config, boundaries, clock, onPrint } = options;

@@ -37,6 +37,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
   const { execPatterns } = await import('./doctor-exec.ts');
   const { mcpServers } = await import('./doctor-mcp.ts');
   const { memorySearch } = await import('./doctor-memory.ts');
+  const { foundModels } = await import('./doctor-models.ts');
   const { plugins } = await import('./doctor-plugins.ts');
   const { inEffect } = await import('./doctor-running.ts');
   const { talk } = await import('./doctor-talk.ts');
@@ -55,6 +56,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     yield await checks.port(config, options);
     yield* inEffect(config, options);
     yield* await checks.models(config, process.env);
+    yield* await foundModels(config, process.env);
     yield memorySearch(config, process.env);
     yield await checks.sandbox(config);
     yield* execPatterns(config);

@@ -20,6 +20,7 @@ export async function start(options: CommonOptions): Promise<number> {
   const stop = untilSignal();
   const forget = noteRunningGateway(config.home, troupe.url);
   announce(withSecret(troupe.url, config), options);
+  if (!options.json) void adviseModel(config);
   await aborted(stop);
   forget();
   await troupe.stop();
@@ -55,6 +56,19 @@ function announce(url: string, { json }: CommonOptions): void {
   }
   process.stdout.write(
     `troupe ${version} is ready. Open this page, or type: npx troupe chat\n\n  ${url}\n\n`,
+  );
+}
+
+/** Says which model could answer, when the configuration names none. The start does not wait. */
+async function adviseModel(config: Config): Promise<void> {
+  const { findModels, namesNoModel } = await import('../found-models.ts');
+  if (!namesNoModel(config)) return;
+  const found = await findModels(process.env);
+  const lines = found.map(({ text, command }) => `${text}\n${command ? `  npx ${command}\n` : ''}`);
+  process.stdout.write(
+    found.length > 0
+      ? `The configuration names no model. Found here:\n\n${lines.join('')}\n`
+      : 'The configuration names no model: the offline model answers. To add one, set ANTHROPIC_API_KEY,\nOPENAI_API_KEY or GEMINI_API_KEY, or start a local server such as Ollama: npx troupe doctor\n\n',
   );
 }
 

@@ -1,26 +1,42 @@
 /**
  * `troupe dev FILE`: runs a program of a project, in TypeScript or JavaScript, and starts it again
  * when one of its files changes. Actors keep their state, which is in the data folder of the
- * program. A file with a mistake is reported, and the program that runs stays.
+ * program. A file with a mistake is reported, and the program that runs stays. At a terminal, the
+ * first start opens the page on the actors and their charts.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join, parse, resolve } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
+import { REPORTS_URL } from '../../library/report-url.ts';
 import { exitCodes } from '../exit.ts';
+import { openBrowser } from '../open-browser.ts';
 import { aborted, untilSignal } from '../processes/signals.ts';
 
+const LOOPBACK_URL = /^http:\/\/(127\.0\.0\.1|\[::1\]):\d+\//;
 /** Until a program that was asked to stop is killed, milliseconds. Nothing is lost by that. */
 const STOP_MS = 10_000;
 
+export type DevOptions = {
+  /** false: the page is not opened; default true, at a terminal */
+  readonly open?: boolean;
+};
+
+/** Whether the page opens by itself: at a terminal, and never where a machine runs the command. */
+export const opensPage = (
+  { open = true }: DevOptions,
+  { isTerminal, env }: { readonly isTerminal: boolean; readonly env: NodeJS.ProcessEnv },
+): boolean => open && isTerminal && !env['CI'];
+
 /** Resolves after a signal. @throws TroupeError INVALID_ARGUMENT without such a file */
-export async function dev(file: string): Promise<number> {
+export async function dev(file: string, options: DevOptions = {}): Promise<number> {
   const entry = resolve(file);
   if (!existsSync(entry))
     throw new TroupeError('INVALID_ARGUMENT', `${entry} does not exist: name the file to run`);
   const folder = projectOf(entry);
   const built = join(folder, 'node_modules', '.cache', 'troupe', 'dev', 'main.mjs');
-  const program = new Program(built, folder);
+  const isTerminal = process.stdout.isTTY;
+  const program = new Program(built, folder, opensPage(options, { isTerminal, env: process.env }));
   const { context } = await import('esbuild');
   const stop = untilSignal();
   const watching = await context({
@@ -59,12 +75,15 @@ function projectOf(file: string): string {
 class Program {
   readonly #file: string;
   readonly #folder: string;
+  /** the first start opens the page */
+  #opens: boolean;
   #child: ChildProcess | undefined;
   #changing: Promise<void> = Promise.resolve();
 
-  constructor(file: string, folder: string) {
+  constructor(file: string, folder: string, opens: boolean) {
     this.#file = file;
     this.#folder = folder;
+    this.#opens = opens;
   }
 
   restart(): Promise<void> {
@@ -72,8 +91,14 @@ class Program {
       if (this.#child) process.stderr.write('troupe dev: a file changed; starting again\n');
       await this.#end();
       const args = ['--enable-source-maps', this.#file];
-      const child = spawn(process.execPath, args, { cwd: this.#folder, stdio: 'inherit' });
+      const env = { ...process.env, ...(this.#opens && { [REPORTS_URL]: '1' }) };
+      const child = spawn(process.execPath, args, {
+        cwd: this.#folder,
+        env,
+        stdio: ['inherit', 'inherit', 'inherit', ...(this.#opens ? (['ipc'] as const) : [])],
+      });
       this.#child = child;
+      child.on('message', (message) => this.#openPage(message));
       child.on('exit', (code, signal) => {
         if (this.#child !== child) return;
         this.#child = undefined;
@@ -81,6 +106,13 @@ class Program {
         process.stderr.write(`troupe dev: the program ended (${how}); it waits for a change\n`);
       });
     });
+  }
+
+  #openPage(message: unknown): void {
+    const { url } = (message ?? {}) as { readonly url?: unknown };
+    if (!this.#opens || typeof url !== 'string' || !LOOPBACK_URL.test(url)) return;
+    this.#opens = false;
+    void openBrowser(url);
   }
 
   stop(): Promise<void> {

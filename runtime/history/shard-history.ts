@@ -134,7 +134,7 @@ export class ShardHistory {
     }
   }
 
-  /** Whether to go on without what could not be stored. */
+  /** Whether to continue without what could not be stored. */
   #failed(error: unknown): boolean {
     if (this.#closed) return false;
     this.#attempts++;

@@ -55,12 +55,15 @@ const en: Words = {
   about:
     'I am troupe-offline, the offline model that comes with troupe. I run inside this process, follow ' +
     'fixed rules and do not think. To talk to a real model, set ANTHROPIC_API_KEY or OPENAI_API_KEY in ' +
-    'the environment and start troupe again.',
+    'the environment and start troupe again, or run a local one: "troupe doctor" finds it.',
   help:
-    'I can show how troupe works: I stream an answer word by word, remember what was said in this ' +
-    'session ("what did I say first?"), repeat ("repeat hello"), and call tools ("use the tool ' +
-    'calculate 2+2", "what time is it?"). I am the offline model and do not think; for real answers ' +
-    'set ANTHROPIC_API_KEY or OPENAI_API_KEY and start troupe again.',
+    'I can show how troupe works. Try one of these:\n' +
+    '- memory: "what did I say first?"\n' +
+    '- a tool: "what time is it?", or "use the tool calculate 2+2"\n' +
+    '- a subagent: "delegate to main: hello"\n' +
+    '- a schedule: call cron {"action": "add", "text": "hello", "everySeconds": 60}\n' +
+    '- a question to another agent: "ask NAME: what time is it?"\n' +
+    'I am the offline model and do not think. "troupe doctor" shows how to add a real one.',
   thanks: 'You are welcome. Anything else about troupe?',
   first: (text) => `The first thing you said was: "${text}"`,
   previous: (text) => `Before this you said: "${text}"`,
@@ -74,8 +77,9 @@ const en: Words = {
   noTool: (name, tools) =>
     `I have no tool named ${name} here. ${tools.length ? `I have: ${tools.join(', ')}.` : 'I have none.'}`,
   received: (text, words) =>
-    `I read ${words} ${words === 1 ? 'word' : 'words'}: "${text}". I am the offline model of troupe and ` +
-    'cannot think about them. Set ANTHROPIC_API_KEY or OPENAI_API_KEY for real answers, or say "help".',
+    `I read ${words} ${words === 1 ? 'word' : 'words'}: "${text}"\n` +
+    `I am the offline model of troupe and cannot think about ${words === 1 ? 'it' : 'them'}. Say "help" to ` +
+    'see what I can do. For real answers, set ANTHROPIC_API_KEY or OPENAI_API_KEY, or see "troupe doctor".',
   thinking: (words) =>
     `The message has ${words} words. I look for a rule that fits and answer by it.`,
   agentSaid: (agent, reply) => `${agent} answered: ${reply}`,
@@ -98,10 +102,13 @@ const vi: Words = {
     'theo các quy tắc cố định và không suy nghĩ. Để dùng mô hình thật, hãy đặt ANTHROPIC_API_KEY hoặc ' +
     'OPENAI_API_KEY trong môi trường rồi khởi động lại troupe.',
   help:
-    'Tôi có thể cho thấy troupe hoạt động thế nào: trả lời từng từ, nhớ những gì đã nói trong phiên này ' +
-    '("tôi nói gì đầu tiên?"), lặp lại ("lặp lại xin chào") và gọi công cụ ("dùng công cụ calculate ' +
-    '2+2", "mấy giờ rồi?"). Tôi là mô hình ngoại tuyến; để có câu trả lời thật hãy đặt ' +
-    'ANTHROPIC_API_KEY hoặc OPENAI_API_KEY rồi khởi động lại troupe.',
+    'Tôi có thể cho thấy troupe hoạt động thế nào. Hãy thử:\n' +
+    '- trí nhớ: "tôi nói gì đầu tiên?"\n' +
+    '- công cụ: "mấy giờ rồi?" hoặc "dùng công cụ calculate 2+2"\n' +
+    '- agent con: "giao cho main: xin chào"\n' +
+    '- lịch: call cron {"action": "add", "text": "xin chào", "everySeconds": 60}\n' +
+    '- hỏi agent khác: "hỏi agent TÊN: mấy giờ rồi?"\n' +
+    'Tôi là mô hình ngoại tuyến và không suy nghĩ. "troupe doctor" chỉ cách thêm mô hình thật.',
   thanks: 'Không có gì. Bạn còn muốn hỏi gì về troupe không?',
   first: (text) => `Điều đầu tiên bạn nói là: "${text}"`,
   previous: (text) => `Trước đó bạn đã nói: "${text}"`,
@@ -114,7 +121,7 @@ const vi: Words = {
   noTool: (name, tools) =>
     `Ở đây tôi không có công cụ tên ${name}. ${tools.length ? `Tôi có: ${tools.join(', ')}.` : 'Tôi không có công cụ nào.'}`,
   received: (text, words) =>
-    `Tôi đã đọc ${words} từ: "${text}". Tôi là mô hình ngoại tuyến của troupe và không thể suy nghĩ về ` +
+    `Tôi đã đọc ${words} từ: "${text}"\nTôi là mô hình ngoại tuyến của troupe và không thể suy nghĩ về ` +
     'chúng. Hãy đặt ANTHROPIC_API_KEY hoặc OPENAI_API_KEY để có câu trả lời thật, hoặc nói "trợ giúp".',
   thinking: (words) => `Tin nhắn có ${words} từ. Tôi tìm một quy tắc phù hợp và trả lời theo đó.`,
   agentSaid: (agent, reply) => `${agent} trả lời: ${reply}`,
@@ -134,9 +141,13 @@ const zh: Words = {
     '我是 troupe-offline，troupe 自带的离线模型。我就在这个进程里运行，按固定规则回答，并不会思考。' +
     '要使用真正的模型，请在环境变量中设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY，然后重新启动 troupe。',
   help:
-    '我可以演示 troupe 的工作方式：逐字输出回答，记住本次会话说过的话（“我第一句说了什么？”），' +
-    '复述（“重复 你好”），以及调用工具（“使用工具 calculate 2+2”、“现在几点？”）。' +
-    '我是离线模型；要得到真正的回答，请设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY 后重新启动 troupe。',
+    '我可以演示 troupe 的工作方式。可以试试：\n' +
+    '- 记忆：“我第一句说了什么？”\n' +
+    '- 工具：“现在几点？”或“使用工具 calculate 2+2”\n' +
+    '- 子代理：“委托 main：你好”\n' +
+    '- 定时任务：call cron {"action": "add", "text": "你好", "everySeconds": 60}\n' +
+    '- 问另一个代理：“问 NAME：现在几点？”\n' +
+    '我是离线模型，不会思考。“troupe doctor” 会说明如何添加真正的模型。',
   thanks: '不客气。关于 troupe 还有什么想问的吗？',
   first: (text) => `你说的第一句话是：“${text}”`,
   previous: (text) => `在此之前你说的是：“${text}”`,
