@@ -2,7 +2,7 @@
  * The configuration file of OpenClaw: `openclaw.json` in JSON5, with `$include`. References to
  * environment variables (`${NAME}`) stay texts.
  */
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import json5 from 'json5';
 import { textIn } from './files-layout.ts';
 import { type Fields, fieldsOf, isFields, textOf } from './found.ts';
@@ -11,15 +11,17 @@ const INCLUDES_MAX = 10;
 
 /** @throws Error that names the file */
 export function readConfig(state: string): Fields {
-  return fieldsOf(read(join(state, 'openclaw.json'), state, 0));
+  return fieldsOf(read(join(state, 'openclaw.json'), state, []));
 }
 
-function read(path: string, state: string, depth: number): unknown {
-  const text = textIn(path);
-  if (text === undefined && depth === 0) return {};
-  if (text === undefined || depth > INCLUDES_MAX) throw new Error(`${path} cannot be included`);
+/** @param from the files that include this one, each below the former */
+function read(path: string, state: string, from: readonly string[]): unknown {
+  const text = textIn(path, state);
+  if (text === undefined && from.length === 0) return {};
+  if (text === undefined || from.includes(path) || from.length > INCLUDES_MAX)
+    throw new Error(`${path} cannot be included`);
   try {
-    return included(json5.parse(text), path, state, depth);
+    return included(json5.parse(text), path, state, from);
   } catch (cause) {
     throw new Error(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, {
       cause,
@@ -28,18 +30,17 @@ function read(path: string, state: string, depth: number): unknown {
 }
 
 /** Replaces `$include`: the file, or several files, below the keys beside it. */
-function included(value: unknown, path: string, state: string, depth: number): unknown {
-  if (Array.isArray(value)) return value.map((one) => included(one, path, state, depth));
+function included(value: unknown, path: string, state: string, from: readonly string[]): unknown {
+  if (Array.isArray(value)) return value.map((one) => included(one, path, state, from));
   if (!isFields(value)) return value;
   const { $include, ...own } = value;
   const rest = Object.fromEntries(
-    Object.entries(own).map(([name, below]) => [name, included(below, path, state, depth)]),
+    Object.entries(own).map(([name, below]) => [name, included(below, path, state, from)]),
   );
   const files = [$include].flat().flatMap((name) => textOf(name) ?? []);
   return files.reduceRight<unknown>((above, name) => {
     const file = resolve(dirname(path), name);
-    if (relative(state, file).startsWith('..')) throw new Error(`${name} is outside ${state}`);
-    return merged(read(file, state, depth + 1), above);
+    return merged(read(file, state, [...from, path]), above);
   }, rest);
 }
 
@@ -49,9 +50,9 @@ const merged = (below: unknown, above: unknown): unknown => {
   return Object.fromEntries(
     [...all].map((name) => [
       name,
-      name in above && name in below
+      Object.hasOwn(above, name) && Object.hasOwn(below, name)
         ? merged(below[name], above[name])
-        : (above[name] ?? below[name]),
+        : (Object.hasOwn(above, name) ? above : below)[name],
     ]),
   );
 };

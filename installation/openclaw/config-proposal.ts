@@ -170,7 +170,7 @@ function providersOf(draft: Draft): Fields {
       return [
         name,
         {
-          baseUrl: textOf(take(draft, `${path}.baseUrl`)),
+          baseUrl: withoutLogin(textOf(take(draft, `${path}.baseUrl`))),
           api: api && APIS.has(api) ? api : undefined,
           apiKey: apiKey === undefined ? undefined : reference(draft, apiKey, keyVariable(name)),
           models: listOf(fieldsOf(value)['models']).map((model) => {
@@ -182,6 +182,10 @@ function providersOf(draft: Draft): Fields {
     }),
   );
 }
+
+/** Of `https://user:password@host`, the login is a secret. */
+const withoutLogin = (url: string | undefined): string | undefined =>
+  url?.replace(/^(\w+:\/\/)[^/?#]*@/, '$1');
 
 /** `${NAME}` stays this variable; a text in the file is referred to by a name of its own. */
 function reference(draft: Draft, value: unknown, env: string): SecretReference | undefined {

@@ -3,8 +3,8 @@
  * it remain beside the layout of SQLite; what is in both is read from SQLite.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { isAbsolute, join, relative } from 'node:path';
 import { type Fields, fieldsOf, type Findings, isFields, listOf, parsed, textOf } from './found.ts';
 import { addAuthProfiles } from './secrets.ts';
 
@@ -12,10 +12,10 @@ const LINE_BREAK = '\n';
 
 export function readFilesLayout(state: string, found: Findings): void {
   for (const agentId of namesIn(join(state, 'agents'))) {
-    readSessions(join(state, 'agents', agentId, 'sessions'), agentId, found);
+    readSessions(join(state, 'agents', agentId, 'sessions'), agentId, { state, found });
     const profiles = join(state, 'agents', agentId, 'agent', 'auth-profiles.json');
     attempt(found, 'secret', profiles, () => {
-      const store = jsonIn(profiles);
+      const store = jsonIn(profiles, state);
       if (store !== undefined) addAuthProfiles(fieldsOf(store), agentId, found);
     });
   }
@@ -23,11 +23,13 @@ export function readFilesLayout(state: string, found: Findings): void {
   readDevices(state, found);
 }
 
-function readSessions(folder: string, agentId: string, found: Findings): void {
+type Reading = { readonly state: string; readonly found: Findings };
+
+function readSessions(folder: string, agentId: string, { state, found }: Reading): void {
   const index = join(folder, 'sessions.json');
   const named = new Set<string>();
   attempt(found, 'session', index, () => {
-    const sessions = jsonIn(index);
+    const sessions = jsonIn(index, state);
     if (sessions === undefined) return;
     found.layouts.add('files');
     if (!isFields(sessions)) throw new Error(`${index} is not an object`);
@@ -41,11 +43,11 @@ function readSessions(folder: string, agentId: string, found: Findings): void {
       }
       named.add(sessionId);
       const place = join(folder, fileNameOf(entry, sessionId));
-      const isNewest = true;
-      found.sessions.push({ agentId, key, sessionId, entry, isNewest, place, read: reader(place) });
+      const session = { agentId, key, sessionId, entry, isNewest: true, place };
+      found.sessions.push({ ...session, read: reader(place, state) });
     }
   });
-  readArchives(folder, agentId, named, found);
+  readArchives(folder, agentId, named, { state, found });
 }
 
 /** The entry may name another file, for topics; its folder may be that of another machine. */
@@ -61,7 +63,7 @@ function readArchives(
   folder: string,
   agentId: string,
   named: ReadonlySet<string>,
-  found: Findings,
+  { state, found }: Reading,
 ): void {
   for (const name of namesIn(folder)) {
     const { id, reason } = ARCHIVE.exec(name)?.groups ?? {};
@@ -76,7 +78,7 @@ function readArchives(
     if (reason === 'reset' || (id === undefined && !isTopic)) {
       const key = `agent:${agentId}:${sessionId}`;
       const archive = { agentId, key, sessionId, entry: {}, isNewest: false, place };
-      found.sessions.push({ ...archive, read: reader(place) });
+      found.sessions.push({ ...archive, read: reader(place, state) });
     } else if (id !== undefined) {
       found.leftOut.push({ kind: 'archive', id: place, reason: `it was ${reason} in OpenClaw` });
     }
@@ -84,9 +86,9 @@ function readArchives(
 }
 
 /** @throws Error that names the line */
-const reader = (place: string) => () => {
+const reader = (place: string, state: string) => () => {
   if (place.endsWith('.zst')) throw new Error(`${place} is compressed: decompress it with zstd`);
-  const text = textIn(place);
+  const text = textIn(place, state);
   if (text === undefined) throw new Error(`${place} is missing`);
   const hash = createHash('sha256').update(text).digest('hex');
   const events = text.split(LINE_BREAK).flatMap((line, n) => {
@@ -101,7 +103,7 @@ const reader = (place: string) => () => {
 function readJobs(state: string, found: Findings): void {
   const file = join(state, 'cron', 'jobs.json');
   attempt(found, 'schedule', file, () => {
-    const store = jsonIn(file);
+    const store = jsonIn(file, state);
     if (store === undefined) return;
     const jobs = Array.isArray(store) ? store : listOf(fieldsOf(store)['jobs']);
     for (const job of jobs.filter(isFields))
@@ -112,7 +114,7 @@ function readJobs(state: string, found: Findings): void {
 function readDevices(state: string, found: Findings): void {
   const file = join(state, 'devices', 'paired.json');
   attempt(found, 'device', file, () => {
-    const devices = jsonIn(file);
+    const devices = jsonIn(file, state);
     if (devices === undefined) return;
     for (const [id, device] of Object.entries(fieldsOf(devices)))
       if (isFields(device)) found.devices.push({ id, device });
@@ -132,11 +134,21 @@ export function attempt(found: Findings, kind: string, id: string, read: () => v
 export const namesIn = (folder: string): readonly string[] =>
   existsSync(folder) ? readdirSync(folder).toSorted() : [];
 
-/** undefined when there is no file. @throws Error when it cannot be read */
-export const textIn = (file: string): string | undefined =>
-  existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+/**
+ * undefined when there is no file.
+ * @throws Error when it cannot be read, is no file (as a pipe), or is outside `state`: its name or
+ *   a link leads out of it
+ */
+export function textIn(file: string, state: string): string | undefined {
+  if (!existsSync(file)) return undefined;
+  const path = relative(realpathSync(state), realpathSync(file));
+  if (path.split(/[\\/]/, 1)[0] === '..' || isAbsolute(path))
+    throw new Error(`${file} is outside ${state}`);
+  if (!statSync(file).isFile()) throw new Error(`${file} is not a file`);
+  return readFileSync(file, 'utf8');
+}
 
-const jsonIn = (file: string): unknown => {
-  const text = textIn(file);
+const jsonIn = (file: string, state: string): unknown => {
+  const text = textIn(file, state);
   return text === undefined ? undefined : parsed(text, file);
 };

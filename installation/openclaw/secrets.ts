@@ -1,11 +1,11 @@
 /** Secrets of OpenClaw: where they are and which environment variable may hold them. */
 import { type Fields, fieldsOf, type Findings, textOf } from './found.ts';
 
-const ENVIRONMENT: Readonly<Record<string, string>> = {
-  anthropic: 'ANTHROPIC_API_KEY',
-  openai: 'OPENAI_API_KEY',
-  google: 'GEMINI_API_KEY',
-};
+const ENVIRONMENT: ReadonlyMap<string, string> = new Map([
+  ['anthropic', 'ANTHROPIC_API_KEY'],
+  ['openai', 'OPENAI_API_KEY'],
+  ['google', 'GEMINI_API_KEY'],
+]);
 
 /** The name of an environment variable, from the words of a path. */
 export const environmentName = (words: string): string =>
@@ -16,7 +16,7 @@ export const environmentName = (words: string): string =>
 
 /** The variable that holds the key of a provider. */
 export const keyVariable = (provider: string): string =>
-  ENVIRONMENT[provider] ?? `${environmentName(provider)}_API_KEY`;
+  ENVIRONMENT.get(provider) ?? `${environmentName(provider)}_API_KEY`;
 
 /** API keys of providers. Logins (OAuth) belong to one program at a time. */
 export function addAuthProfiles(store: Fields, agentId: string, found: Findings): void {

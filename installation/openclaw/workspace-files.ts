@@ -1,5 +1,5 @@
 /** The files of an agent of OpenClaw that agents here use, too: persona, notes, skills. */
-import { type Dirent, existsSync, readdirSync } from 'node:fs';
+import { type Dirent, existsSync, lstatSync, readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import type { FoundAgent } from './config-file.ts';
@@ -68,7 +68,8 @@ function filesIn(folder: string): readonly string[] {
 /** All files below a folder, by their paths in it; without links and `.git`. */
 export function filesBelow(folder: string): readonly FoundFile[] {
   const files: FoundFile[] = [];
-  const queue = [folder];
+  const isFolder = lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  const queue = isFolder ? [folder] : [];
   for (let next = queue.shift(); next && files.length < FILES_MAX; next = queue.shift()) {
     for (const entry of entriesOf(next)) {
       const source = join(next, entry.name);

@@ -1,6 +1,6 @@
 /** The agents of OpenClaw and the files of their workspaces as items. */
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { LeftOut } from '../../../installation/openclaw/found.ts';
 import type { OpenClaw } from '../../../installation/openclaw/read.ts';
@@ -10,10 +10,11 @@ import { address, DEFAULT_TENANT } from '../../../protocols/address.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { type Config, makeFolder } from '../../../runtime/config/index.ts';
 import { isClustered, notAFolder } from '../../agents/agent-workspace.ts';
-import { loadFrom } from '../../options.ts';
+import { type CommonOptions, loadFrom } from '../../options.ts';
 import { type Destination, hashOf, type Item } from './items.ts';
 
 const AGENT_ID = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+const FILE_BYTES_MAX = 16 * 2 ** 20;
 
 /** @param more agents that have sessions, although the configuration does not name them */
 export function agentItems(
@@ -43,12 +44,13 @@ export function agentItems(
 
 /** An agent that is there is not changed. */
 async function createAgent(
-  { client }: Destination,
+  { client, options }: Destination,
   id: string,
   name = id,
 ): Promise<'imported' | 'exists'> {
   const { agents } = await client.request('agents.list', {});
   if (agents.some((agent) => agent.id === id)) return 'exists';
+  await keepConfiguration(options);
   await client.request('agents.create', { name: id });
   if (name !== id)
     // In a cluster the files of the gateways hold the names.
@@ -58,29 +60,60 @@ async function createAgent(
   return 'imported';
 }
 
+/**
+ * Copies the configuration file of the user before its first change: the gateway writes it without
+ * comments, and its `.bak` is only the text before the last agent.
+ */
+async function keepConfiguration(options: CommonOptions): Promise<void> {
+  const { file } = await loadFrom(options);
+  if (file === undefined || !existsSync(file)) return;
+  const copy = `${file}.before-openclaw`;
+  try {
+    writeFileSync(copy, readFileSync(file), { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return;
+    throw error;
+  }
+  process.stderr.write(
+    `agents are added to ${file}, without its comments; its text until now is ${copy}\n`,
+  );
+}
+
 export function fileItems({ state, config, agents }: OpenClaw): {
   readonly items: readonly Item[];
   readonly leftOut: readonly LeftOut[];
 } {
   const leftOut: LeftOut[] = [];
-  const items = agents.flatMap((agent) => {
+  const valid = agents.filter(({ id }) => AGENT_ID.test(id));
+  const items = valid.flatMap((agent) => {
     const { files, others } = workspaceFiles(state, config, agent);
     if (others.length > 0) {
       const names = others.slice(0, 5).join(', ') + (others.length > 5 ? ', …' : '');
       leftOut.push({ kind: 'file', id: `${agent.id}: ${names}`, reason: 'copy it yourself' });
     }
-    return files.map(({ path, source }) =>
-      fileItem(`${agent.id}/${path}`, source, `workspace of ${agent.id}`, (loaded) =>
-        inWorkspace(loaded, agent.id, path),
-      ),
-    );
+    return files.map(({ path, source }) => ({
+      id: `${agent.id}/${path}`,
+      source,
+      target: `workspace of ${agent.id}`,
+      place: (loaded: Config) => inWorkspace(loaded, agent.id, path),
+    }));
   });
-  const shared = filesBelow(join(state, 'skills')).map(({ path, source }) =>
-    fileItem(`skills/${path}`, source, 'skills of all agents', (loaded) =>
-      join(loaded.skills.folder ?? join(loaded.home, 'skills'), path),
-    ),
-  );
-  return { items: [...items, ...shared], leftOut };
+  const shared = filesBelow(join(state, 'skills')).map(({ path, source }) => ({
+    id: `skills/${path}`,
+    source,
+    target: 'skills of all agents',
+    place: (loaded: Config) => join(loaded.skills.folder ?? join(loaded.home, 'skills'), path),
+  }));
+  const readable = [...items, ...shared].flatMap((file): readonly Item[] => {
+    try {
+      return [fileItem(file)];
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      leftOut.push({ kind: 'file', id: file.id, reason, isDamaged: true });
+      return [];
+    }
+  });
+  return { items: readable, leftOut };
 }
 
 /** @throws TroupeError CONFLICT where workspaces are not folders */
@@ -91,17 +124,22 @@ function inWorkspace(config: Config, agentId: string, path: string): string {
   return join(folder, path);
 }
 
-function fileItem(
-  id: string,
-  source: string,
-  target: string,
-  place: (config: Config) => string,
-): Item {
+type SourceFile = {
+  readonly id: string;
+  readonly source: string;
+  readonly target: string;
+  readonly place: (config: Config) => string;
+};
+
+/** @throws Error when the file cannot be read, or is too large */
+function fileItem({ id, source, target, place }: SourceFile): Item {
+  const { size } = statSync(source);
+  if (size > FILE_BYTES_MAX) throw new Error(`${source} is over 16 MiB: copy it yourself`);
   const content = readFileSync(source);
   const hash = createHash('sha256').update(content).digest('hex');
   const write = async ({ options }: Destination) => {
     const { config } = await loadFrom(options);
-    return writeNew(place(config), content);
+    return writeNew(place(config), readFileSync(source));
   };
   return { kind: 'file', id, target, hash, detail: `${content.length} bytes`, write };
 }

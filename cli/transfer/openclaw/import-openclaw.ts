@@ -33,6 +33,8 @@ export type ImportOpenClawOptions = CommonOptions & {
   readonly enableSchedules?: boolean;
 };
 
+const SAVE_EVERY_MS = 2_000;
+
 type Plan = { readonly items: readonly Item[]; readonly lines: readonly Line[] };
 
 /**
@@ -121,7 +123,14 @@ async function writeAll(
     await withOwnGateway(options, async (client) => {
       const { enableSchedules = false } = options;
       const to: Destination = { client, options, call: callOf(client, {}), enableSchedules };
-      for (const item of due) written.set(item, await writeOne(item, to, account));
+      let saved = Date.now();
+      for (const item of due) {
+        written.set(item, await writeOne(item, to, account));
+        // After a crash, at most the items of this time are compared with what is here.
+        if (Date.now() - saved < SAVE_EVERY_MS) continue;
+        account.save();
+        saved = Date.now();
+      }
     });
   } finally {
     account.save();

@@ -18,6 +18,8 @@ import {
 import { described } from '../../../protocols/schedule-times.ts';
 import { hashOf, type Item } from './items.ts';
 
+const TEXT_MAX = 32_768;
+
 type Items = { readonly items: readonly Item[]; readonly leftOut: readonly LeftOut[] };
 
 /** `agentId` is for jobs without one. */
@@ -30,7 +32,9 @@ export function jobItems(jobs: readonly FoundJob[], agentId: string, mainKey: st
       return [];
     }
     const jobId = JOB_ID.test(id) ? id : `openclaw-${hashOf(id).slice(0, 16)}`;
-    const detail = `${mapped.name ?? ''}: ${described(mapped.when)}; disabled until --enable-schedules`;
+    const isOn = job['enabled'] !== false;
+    const state = isOn ? 'disabled until --enable-schedules' : 'disabled in OpenClaw, too';
+    const detail = `${mapped.name ?? ''}: ${described(mapped.when)}; ${state}`;
     return [
       {
         kind: 'schedule',
@@ -42,8 +46,11 @@ export function jobItems(jobs: readonly FoundJob[], agentId: string, mainKey: st
           const { schedules } = await call(scheduleList, {});
           const known = schedules.find((one) => one.jobId === jobId);
           if (known === undefined)
-            await call(scheduleSet, { jobId, job: { ...mapped, enabled: enableSchedules } });
-          else if (enableSchedules && known.state === 'off')
+            await call(scheduleSet, {
+              jobId,
+              job: { ...mapped, enabled: isOn && enableSchedules },
+            });
+          else if (isOn && enableSchedules && known.state === 'off')
             await client.request('cron.update', { id: jobId, patch: { enabled: true } });
           return known === undefined ? 'imported' : 'exists';
         },
@@ -59,6 +66,7 @@ function jobOf(job: FoundJob['job'], defaultAgent: string, mainKey: string): Sch
   const text = textOf(payload['message']) ?? textOf(payload['text']);
   if (text === undefined) return `its payload is ${textOf(payload['kind']) ?? 'unknown'}`;
   if (text.startsWith('__openclaw')) return 'a job of OpenClaw itself';
+  if (text.length > TEXT_MAX) return `its text has over ${TEXT_MAX} characters`;
   const when = whenOf(fieldsOf(job['schedule']));
   if (typeof when === 'string') return when;
   const agentId = textOf(job['agentId']) ?? defaultAgent;
@@ -69,7 +77,7 @@ function jobOf(job: FoundJob['job'], defaultAgent: string, mainKey: string): Sch
   return {
     agentId,
     when,
-    text: text.slice(0, 32_768),
+    text,
     enabled: false,
     ...defined({
       name: textOf(job['name'])?.slice(0, 120),

@@ -61,6 +61,9 @@ export function secretItems(
 
 const fileOf = (home: string, env: string): string => join(home, 'secrets', 'openclaw', env);
 
+/** A key with a line break would end the comment. */
+const onOneLine = (key: string): string => key.replaceAll(/[\u0000-\u001f\u2028\u2029]/g, ' ');
+
 const HEAD = `// Proposed by \`troupe import openclaw\` from the configuration of OpenClaw. Nothing reads this file.
 // Check it, and merge what you want into troupe.json5 in the data folder.
 `;
@@ -75,7 +78,7 @@ export function proposalItem(
   const refer = (env: string) =>
     withSecrets && known.has(env) ? { file: fileOf(home, env) } : { env };
   const { config, leftOut } = proposalOf(openclaw.config, refer);
-  const rest = leftOut.map(({ key, reason }) => `//   ${key}: ${reason}\n`).join('');
+  const rest = leftOut.map(({ key, reason }) => `//   ${onOneLine(key)}: ${reason}\n`).join('');
   const list = rest === '' ? '' : `//\n// Not translated:\n${rest}`;
   const body = json5.stringify(config, null, 2);
   const text = `${HEAD}${list}${body}\n`.replaceAll('\u2028', ' ').replaceAll('\u2029', ' ');
