@@ -151,16 +151,16 @@ const machines: readonly Alarm[] = [
   },
   {
     alert: 'BackupOld',
-    expr: 'max(troupe_backup_age_seconds) > 26 * 3600',
+    expr: 'max(troupe_backup_age_seconds < +Inf) > 26 * 3600',
     severity: 'critical',
     summary: 'the last verified backup is over 26 hours old',
   },
   {
     alert: 'BackupNone',
-    expr: 'absent(troupe_backup_age_seconds)',
+    expr: 'max(troupe_backup_age_seconds) == +Inf',
     for: '1d',
     severity: 'warning',
-    summary: 'no process reports a verified backup',
+    summary: 'an installation has no verified backup',
   },
   {
     alert: 'ScrapeFails',
