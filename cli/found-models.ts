@@ -4,6 +4,7 @@
  * addresses receive a request, all at once, each for at most 300 ms.
  */
 import type { Config } from '../runtime/config/index.ts';
+import { exchange } from './client/gateway-http.ts';
 import { BUILT_IN_PROVIDER_IDS, BUILT_IN_PROVIDERS } from '../protocols/models/model-providers.ts';
 
 /** One sentence about what was found, and the command that adds it, if one is needed. */
@@ -78,14 +79,9 @@ async function lookAt({ id, name, url }: Server): Promise<FoundModel[]> {
 /** @throws when the answer is late, too long, or not a list of models */
 async function modelsAt(url: string): Promise<string[]> {
   const signal = AbortSignal.timeout(WAIT_MS);
-  const response = await fetch(`${url}/v1/models`, { redirect: 'error', signal });
-  if (!response.ok) throw new Error(`status ${response.status}`);
-  let text = '';
-  const decoder = new TextDecoder();
-  for await (const part of response.body ?? []) {
-    text += decoder.decode(part, { stream: true });
-    if (text.length > BYTES_MAX) throw new Error('the answer is too long');
-  }
+  const options = { signal, bytesMax: BYTES_MAX };
+  const { status, text } = await exchange(`${url}/v1/models`, options);
+  if (status !== 200) throw new Error(`status ${status}`);
   const { data } = JSON.parse(text) as { data: readonly { readonly id: unknown }[] | null };
   // Ollama without a model answers `null`.
   return (data ?? [])

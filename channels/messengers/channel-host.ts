@@ -3,7 +3,7 @@
  * actors (protocols/channel-effects.ts) with the adapters, and passes requests of webhooks on.
  *
  * Boundary: it decides nothing that must survive the process. Adapters are imported when an account
- * is used for the first time.
+ * is used for the first time, and what renders Markdown with the first message that is sent.
  */
 import {
   type AccountRef,
@@ -27,8 +27,8 @@ import type { WebhookRequest, WebhookResponse } from './adapter.ts';
 import type { AdapterTable } from './adapters.ts';
 import { type ChannelRules, downloaded, type MessageHooks, OpenAccount } from './open-account.ts';
 import { chatCommand } from './chat-command.ts';
-import { PieceSender } from './piece-sender.ts';
-import { Previews } from './previews.ts';
+import type { PieceSender } from './piece-sender.ts';
+import type { Previews } from './previews.ts';
 
 export type ChannelHostOptions = {
   /** by `channel:account` */
@@ -49,18 +49,11 @@ export type ChannelHostOptions = {
 export class ChannelHost implements ChannelEffects {
   readonly #o: ChannelHostOptions;
   readonly #open = new Map<string, Promise<OpenAccount>>();
-  readonly #sender: PieceSender;
-  readonly #previews: Previews;
+  #sender: Promise<PieceSender> | undefined;
+  #previews: Promise<Previews> | undefined;
 
   constructor(options: ChannelHostOptions) {
     this.#o = options;
-    const account = (of: AccountRef) => this.account(of);
-    this.#sender = new PieceSender({ account, files: options.files, clock: options.clock });
-    this.#previews = new Previews({
-      account,
-      clock: options.clock,
-      bus: async () => (await options.system()).bus,
-    });
   }
 
   /**
@@ -126,12 +119,29 @@ export class ChannelHost implements ChannelEffects {
       system: await this.#o.system(),
       models: (agentId) => this.#o.models(input.tenant, agentId),
     });
-  readonly send: ChannelEffects['send'] = (input, signal) => this.#sender.send(input, signal);
-  readonly reconcile: ChannelEffects['reconcile'] = (input, signal) =>
-    this.#sender.reconcile(input, signal);
-  readonly follow: ChannelEffects['follow'] = (input, signal) =>
-    this.#previews.follow(input, signal);
-  readonly edit: ChannelEffects['edit'] = (input, signal) => this.#previews.edit(input, signal);
+  readonly send: ChannelEffects['send'] = async (input, signal) =>
+    (await this.#senderOf()).send(input, signal);
+  readonly reconcile: ChannelEffects['reconcile'] = async (input, signal) =>
+    (await this.#senderOf()).reconcile(input, signal);
+  readonly follow: ChannelEffects['follow'] = async (input, signal) =>
+    (await this.#previewsOf()).follow(input, signal);
+  readonly edit: ChannelEffects['edit'] = async (input, signal) =>
+    (await this.#previewsOf()).edit(input, signal);
+
+  #senderOf(): Promise<PieceSender> {
+    const { files, clock } = this.#o;
+    return (this.#sender ??= import('./piece-sender.ts').then(
+      (module) => new module.PieceSender({ account: (of) => this.account(of), files, clock }),
+    ));
+  }
+
+  #previewsOf(): Promise<Previews> {
+    const { system, clock } = this.#o;
+    const bus = async () => (await system()).bus;
+    return (this.#previews ??= import('./previews.ts').then(
+      (module) => new module.Previews({ account: (of) => this.account(of), clock, bus }),
+    ));
+  }
 
   /** @throws TroupeError NOT_FOUND when there is no such account, or it has no webhook */
   async webhook(of: AccountRef, request: WebhookRequest): Promise<WebhookResponse> {

@@ -58,17 +58,25 @@ async function send<T>(
   throw refusalOf(answer, status, `${origin}${path}`);
 }
 
-/** Not `fetch`, which takes longer to load than most commands to run. Follows no redirect. */
+/**
+ * Not `fetch`, which takes longer to load than most commands to run. Follows no redirect.
+ * @param options `bytesMax` bounds the answer; without it, none is too long
+ */
 export function exchange(
   url: string,
-  options: RequestOptions,
+  { bytesMax = Infinity, ...options }: RequestOptions & { readonly bytesMax?: number },
   body?: string,
 ): Promise<{ readonly status: number; readonly text: string }> {
   const open = url.startsWith('https:') ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
     const request = open(url, options, (response) => {
       const parts: Buffer[] = [];
-      response.on('data', (part: Buffer) => parts.push(part));
+      let bytes = 0;
+      response.on('data', (part: Buffer) => {
+        bytes += part.length;
+        if (bytes > bytesMax) response.destroy(new Error('the answer is too long'));
+        parts.push(part);
+      });
       response.on('error', reject);
       response.on('end', () =>
         resolve({ status: response.statusCode ?? 0, text: Buffer.concat(parts).toString() }),
