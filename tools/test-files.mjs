@@ -11,11 +11,19 @@ import { join, relative, sep } from 'node:path';
 import { root } from './install.mjs';
 
 /**
- * Folders of `test` whose files share. A folder is added after its files passed in one process on a
- * machine that is otherwise idle, without unhandled errors. `channels` is not among them: tests of
- * the gateway leave waits behind, which end the run with errors when their process continues.
+ * Folders of `test` whose files share. A folder is added after its files passed in one process,
+ * without unhandled errors.
  */
-const sharedFolders = ['actors', 'agent', 'charts', 'memory', 'protocols', 'runtime'];
+const sharedFolders = [
+  'actors',
+  'agent',
+  'channels',
+  'charts',
+  'memory',
+  'operations',
+  'protocols',
+  'runtime',
+];
 
 /** What a test file contains that measures its process, or changes it for every file after it. */
 const changesProcess =

@@ -211,10 +211,12 @@ export const connected = async (
 /** The value, as soon as it is defined. @throws after 10 s, naming the awaited value */
 export const eventually = async <T>(find: () => T | undefined, what: string): Promise<T> => {
   const deadline = Date.now() + 10_000;
+  // Made here, so that its stack names the test.
+  const late = new Error(`waited 10 s without success for ${what}`);
   for (;;) {
     const found = find();
     if (found !== undefined) return found;
-    if (Date.now() > deadline) throw new Error(`waited 10 s without success for ${what}`);
+    if (Date.now() > deadline) throw late;
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 };
