@@ -39,7 +39,7 @@ export default defineConfig({
   test: {
     // Forks: LMDB allows one environment of a folder per process, and a crash stays in its process.
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     projects: [
       {

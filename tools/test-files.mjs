@@ -17,8 +17,12 @@ import { root } from './install.mjs';
 const sharedFolders = [
   'actors',
   'agent',
+  'agent-runs',
   'channels',
   'charts',
+  'client',
+  'compose',
+  'installation',
   'memory',
   'operations',
   'protocols',
