@@ -1,7 +1,7 @@
 /**
  * What a user without a configured model could use: keys of providers in the environment, and model
  * servers on this machine that speak OpenAI's protocol. Keys are named, never shown. Only loopback
- * addresses receive a request, all at once, each for at most 300 ms.
+ * addresses receive a request, all at once, each for at most a second.
  */
 import type { Config } from '../runtime/config/index.ts';
 import { exchange } from './client/gateway-http.ts';
@@ -20,7 +20,7 @@ const SERVERS = [
   { id: 'llamacpp', name: 'llama.cpp', url: 'http://127.0.0.1:8080' },
 ] as const satisfies readonly Server[];
 
-const WAIT_MS = 300;
+const WAIT_MS = 1_000;
 const BYTES_MAX = 1_000_000;
 const SHOWN_MAX = 3;
 /** Ids that are safe between quotes of a shell; a server may send anything. */

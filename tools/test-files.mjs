@@ -20,6 +20,7 @@ const sharedFolders = [
   'agent-runs',
   'channels',
   'charts',
+  'cli',
   'client',
   'compose',
   'installation',
