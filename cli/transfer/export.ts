@@ -26,7 +26,7 @@ export async function exportTo(file: string, options: ExportOptions): Promise<nu
   const { config } = await loadFrom(options);
   const path = storeFolder(config);
   const [{ openEmbedded }, { exportCell }, { STORE_FILE }] = await Promise.all([
-    import('../../runtime/index.ts'),
+    import('../../runtime/embedded.ts'),
     import('../../runtime/transfer/export.ts'),
     import('../../runtime/log/embedded-store.ts'),
   ]);
