@@ -146,7 +146,9 @@ function addAgent(program: Command, finish: Finish): void {
 
 function addProjectCommands(program: Command, finish: Finish): void {
   withJson(program.command('init [folder]'))
-    .description('write a project: an own actor with an effect, a tool, a test; --js: in JavaScript')
+    .description(
+      'write a project: an own actor with an effect, a tool, a test; --js: in JavaScript',
+    )
     .option('--js, --javascript', 'in JavaScript instead of TypeScript')
     .addHelpText('after', examples('troupe init my-agents', 'troupe init my-agents --js'))
     .action(async (folder: string | undefined, options: InitOptions) => {

@@ -72,7 +72,6 @@ export const isFinal = (task: Task): boolean => FINAL.has(task.state);
 /** Whether the task waits for input of its caller; `input` sends it. */
 export const waitsForInput = (task: Task): boolean => task.waiting?.for === 'input';
 
-/** Longer than a restart takes on a slow machine. */
 const RETRY_MS = 120_000;
 const PAUSE_MS_FIRST = 200;
 const PAUSE_MS_MAX = 10_000;
