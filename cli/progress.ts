@@ -10,7 +10,7 @@
 const REDRAW_MS = 1_000;
 const LINE_MS = 30_000;
 
-export type Stream = {
+type Stream = {
   readonly isTTY?: boolean;
   readonly columns?: number;
   write(text: string): unknown;
@@ -19,7 +19,7 @@ export type Stream = {
 /** Receives what is being done, as `shard 3 of 8`. */
 export type ShowProgress = (what: string) => void;
 
-export type Progress = {
+type Progress = {
   readonly show: ShowProgress;
   /** a line that stays */
   readonly note: (line: string) => void;

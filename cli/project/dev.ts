@@ -68,7 +68,7 @@ export async function dev(file: string, options: DevOptions = {}): Promise<numbe
 
 /**
  * Aborted when the process that started this one is gone: npm, if it is killed, does not always
- * pass the signal on, and a program that nobody sees would keep its port.
+ * pass the signal on, and a program that is left would keep its port.
  */
 function untilOrphaned(): AbortSignal {
   const orphaned = new AbortController();

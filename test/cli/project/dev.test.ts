@@ -50,7 +50,7 @@ it.skipIf(!hasTerminal)('opens the page of the program at a terminal, signed in'
   await ended;
 });
 
-// Bug hunted: npm that was killed left a program behind that nobody saw, and that kept its port.
+// Bug hunted: npm that was killed left a program behind, which kept its port.
 it('ends with the process that started it', async () => {
   const folder = scratchFolder();
   write(folder, 'package.json', '{ "type": "module" }');
