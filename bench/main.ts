@@ -33,6 +33,7 @@ import { clusterFailover } from './cluster-failover.ts';
 import { clusterLatency } from './cluster-latency.ts';
 import { clusterRun } from './cluster-run.ts';
 import { clusterPingpong, clusterSpawn } from './cluster-talk.ts';
+import { commands } from './commands.ts';
 import { crowd } from './crowd.ts';
 import { edge } from './edge.ts';
 import { gateway } from './gateway.ts';
@@ -64,6 +65,7 @@ const scenarios: readonly Scenario[] = [
   activation,
   idle,
   start,
+  commands,
   run,
   crowd,
   spawn,

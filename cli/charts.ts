@@ -85,7 +85,7 @@ async function rendered(
   type = 'charts',
 ): Promise<ReadonlyMap<string, string>> {
   if (options.format === 'html') {
-    const { exportHtml } = await import('../runtime/index.ts');
+    const { exportHtml } = await import('../runtime/statechart/picture/export-picture.ts');
     const machines = chosen.map(({ type: name, machine }) => ({ name, machine }));
     return new Map([[type, await exportHtml(machines)]]);
   }
@@ -115,11 +115,14 @@ async function render(
   { machine, type }: ChartSource,
   { format, bare, depth }: ExportOptions,
 ): Promise<string> {
-  const { exportJson, exportMermaid, exportSvg, exportTypeScript } = await import(
-    '../runtime/index.ts'
+  if (format === 'svg') {
+    const { exportSvg } = await import('../runtime/statechart/picture/export-picture.ts');
+    return exportSvg(machine, type, defined({ depth }));
+  }
+  const { exportJson, exportMermaid, exportTypeScript } = await import(
+    '../runtime/statechart/export.ts'
   );
   if (format === 'json') return exportJson(machine, { bare });
-  if (format === 'svg') return exportSvg(machine, type, defined({ depth }));
   if (format === 'mermaid') return exportMermaid(machine);
   return exportTypeScript(machine, variableName(type), { bare });
 }

@@ -146,9 +146,11 @@ function addAgent(program: Command, finish: Finish): void {
 
 function addProjectCommands(program: Command, finish: Finish): void {
   withJson(program.command('init [folder]'))
-    .description('write a project: an own actor with an effect, a tool, a test')
-    .option('--javascript', 'in JavaScript instead of TypeScript')
-    .addHelpText('after', examples('troupe init my-agents', 'troupe init --javascript'))
+    .description(
+      'write a project: an own actor with an effect, a tool, a test; --js: in JavaScript',
+    )
+    .option('--js, --javascript', 'in JavaScript instead of TypeScript')
+    .addHelpText('after', examples('troupe init my-agents', 'troupe init my-agents --js'))
     .action(async (folder: string | undefined, options: InitOptions) => {
       finish(await (await import('./project/init.ts')).init(folder ?? '.', options));
     });

@@ -37,6 +37,9 @@ const paths = SECRET_FIELDS.flatMap((field) => {
   return [last, below('*'), below('*.*'), below('*.*.*')];
 });
 
+/** Of a log line that a person at a terminal does not need: the printed URL says the same. */
+const SAID_BY_THE_URL = '"msg":"gateway: listening"';
+
 /** Also receives every line, as it is written. */
 export type LogReader = { write(line: string): void };
 
@@ -49,7 +52,8 @@ export const createLog = (level: string, reader?: LogReader): Logger => {
   const isTerminal = process.stderr.isTTY;
   const to: DestinationStream = {
     write(line) {
-      stderr.write(isTerminal ? readableLine(line, process.stderr) : line);
+      if (!isTerminal) stderr.write(line);
+      else if (!line.includes(SAID_BY_THE_URL)) stderr.write(readableLine(line, process.stderr));
       reader?.write(line);
     },
   };

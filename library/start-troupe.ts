@@ -63,15 +63,17 @@ export type Troupe = {
 export async function startTroupe(options: StartOptions): Promise<Troupe> {
   const { data, port, configFile: file, settings, env, ...parts } = options;
   const { actors, tools, actions, processes } = parts;
-  const [platform, { ensureToken, loadConfig }, { startRules }, { noteRunningGateway }] =
+  const [platform, { ensureToken, loadConfig, noteOwnTools }, { startRules }, notes] =
     await Promise.all([
       import('../compose/embedded.ts'),
       import('../runtime/config/index.ts'),
       import('../installation/start-rules.ts'),
       import('../installation/running-gateway.ts'),
     ]);
+  const ownTools = (tools ?? []).map(({ name }) => name);
+  const flags = defined({ data, port });
   const load = () =>
-    loadConfig(defined({ file, settings, env, flags: defined({ data, port }), rules: startRules }));
+    loadConfig(defined({ file, settings, env, flags, rules: startRules, ownTools }));
   const loaded = load();
   const config = ensureToken(loaded.config);
   const own = defined({ actors, tools, actions, processes });
@@ -80,9 +82,11 @@ export async function startTroupe(options: StartOptions): Promise<Troupe> {
     ...(settings === undefined && { reload: () => load().config }),
   });
   const { url, system } = troupe;
+  // So that they accept its tools in the configuration.
+  noteOwnTools(config.home, ownTools);
   const token = config.gateway.auth.token?.reveal();
   // So that `troupe open`, `troupe chat` and other commands find it.
-  const forget = noteRunningGateway(config.home, url);
+  const forget = notes.noteRunningGateway(config.home, url);
   reportUrl(url, token, actors?.[0]?.type);
   const stop = (): Promise<void> => {
     forget();

@@ -1,10 +1,8 @@
-/**
- * Sends messages of operations to actors. It loads the runtime when it runs, because the command
- * line imports the definitions of operations for its help.
- */
+/** Sends messages of operations to actors. */
 import type { Address } from '../protocols/address.ts';
 import { defined } from '../protocols/defined.ts';
 import type { Lane, Message } from '../protocols/statechart.ts';
+import { askOrThrow } from '../runtime/index.ts';
 import type { OperationContext } from './operation.ts';
 
 const ANSWER_MS = 20_000;
@@ -40,7 +38,6 @@ export async function askActor<T>(
   message: Message,
   { name, roles = OPERATOR_ROLES, key, lane, timeoutMs = ANSWER_MS, timedOut }: AskOptions,
 ): Promise<T> {
-  const { askOrThrow } = await import('../runtime/index.ts');
   return askOrThrow<T>(system, to, message, {
     principal: { sub: caller.sub, roles: [...roles] },
     timeoutMs,

@@ -4,7 +4,7 @@ import type { Blobs } from './blobs/blobs.ts';
 import { openFileBlobs } from './blobs/files.ts';
 import type { Bus } from './bus/bus.ts';
 import { InProcessBus } from './bus/in-process.ts';
-import { type EmbeddedStore, openEmbeddedStore } from './log/embedded-store.ts';
+import type { EmbeddedStore } from './log/embedded-store.ts';
 import type { Durability } from './log/wal-store.ts';
 
 export type EmbeddedOptions = {
@@ -36,6 +36,8 @@ export async function openEmbedded({
   path,
   durability = 'process',
 }: EmbeddedOptions): Promise<Ports> {
+  // LMDB is native code: commands that only use names of this file do not load it.
+  const { openEmbeddedStore } = await import('./log/embedded-store.ts');
   const store = await openEmbeddedStore({ path, durability });
   return { store, bus: new InProcessBus(), blobs: await openFileBlobs(embeddedBlobsFolder(path)) };
 }

@@ -23,6 +23,7 @@ import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { directImports } from './direct-imports.mjs';
 import { ensureInstalled, root } from './install.mjs';
 
 const dist = join(root, 'dist');
@@ -72,6 +73,7 @@ export const nodeBundle = {
 
 const program = {
   ...nodeBundle,
+  plugins: [directImports],
   entryPoints: {
     troupe: 'cli/main.ts',
     // Worker threads have entry files of their own.

@@ -124,7 +124,7 @@ type Peeking = {
 /** The workspaces of this installation. The store is not opened, because troupe may be running. */
 async function peekingOf(config: Config, folder: string | undefined): Promise<Peeking> {
   if (folder !== undefined) {
-    const { peekFolder } = await import('../../runtime/index.ts');
+    const { peekFolder } = await import('../../runtime/workspaces/peek.ts');
     const peek: Peeking['peek'] = (_, paths, before) => peekFolder(folder, paths, before, Date.now);
     return { peek, close: () => Promise.resolve() };
   }

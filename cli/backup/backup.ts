@@ -27,7 +27,7 @@ import { type CommonOptions, loadFrom } from '../options.ts';
 import { bytes, printJson } from '../output.ts';
 import { untilSignal } from '../processes/signals.ts';
 import { type PassphraseOptions, passphraseOf } from '../transfer/passphrase.ts';
-import { progress } from '../transfer/export.ts';
+import { withProgress } from '../progress.ts';
 import { version } from '../version.ts';
 
 type Json = { readonly json?: boolean };
@@ -65,17 +65,21 @@ export async function create(options: CreateOptions): Promise<number> {
   const signal = untilSignal();
   let made: CreatedBackup;
   try {
-    made = await createBackup({
-      store: storeFolder(config),
-      files: () => backupFiles(config, isSealed),
-      config: await backupConfig(loaded, isSealed),
-      to: isFile ? { file: path } : { folder: path },
-      program: version,
-      seal: defined({ passphrase, recipients }),
-      ...(isSealed && { secret: await objectSecret(config) }),
-      onProgress: progress,
-      signal,
-    });
+    const ofBackup = await backupConfig(loaded, isSealed);
+    const secret = isSealed ? await objectSecret(config) : undefined;
+    made = await withProgress(({ show }) =>
+      createBackup({
+        store: storeFolder(config),
+        files: () => backupFiles(config, isSealed),
+        config: ofBackup,
+        to: isFile ? { file: path } : { folder: path },
+        program: version,
+        seal: defined({ passphrase, recipients }),
+        ...defined({ secret }),
+        onProgress: show,
+        signal,
+      }),
+    );
   } catch (error) {
     if (!signal.aborted) throw error;
     reportFailure(error, options);
@@ -114,19 +118,22 @@ export async function verify(path: string, options: VerifyOptions): Promise<numb
     import('../../runtime/backup/verify.ts'),
     import('../../runtime/backup/manifest.ts'),
   ]);
-  const verified = await verifyBackup({
-    from: path,
-    temporary: resolve(options.temporary ?? tmpdir()),
-    openWith: await openingOf(options),
-    onProgress: progress,
-  });
+  const openWith = await openingOf(options);
+  const verified = await withProgress(({ show }) =>
+    verifyBackup({
+      from: path,
+      temporary: resolve(options.temporary ?? tmpdir()),
+      openWith,
+      onProgress: show,
+    }),
+  );
   const { id, createdAt, verifiedAt: at, cell, shards, actors, pending, counts } = verified;
   if (hasManifest(verified.path))
     await noteVerified(verified.path, at, { shards, actors, pending }).catch((error: unknown) =>
-      progress(`the time cannot be noted in the backup: ${errorData(error).message}`),
+      warn(`the time cannot be noted in the backup: ${errorData(error).message}`),
     );
   const noted = await noteHere(options, cell, { id, createdAt, at }).catch((error: unknown) => {
-    progress(`the time cannot be noted in the data folder: ${errorData(error).message}`);
+    warn(`the time cannot be noted in the data folder: ${errorData(error).message}`);
     return false;
   });
   const { position } = verified;
@@ -157,12 +164,10 @@ async function noteHere(
 export async function restore(path: string, options: RestoreOptions): Promise<number> {
   const { restoreBackup } = await import('../../runtime/backup/restore.ts');
   const into = resolve(options.data);
-  const restored = await restoreBackup({
-    from: path,
-    into,
-    openWith: await openingOf(options),
-    onProgress: progress,
-  });
+  const openWith = await openingOf(options);
+  const restored = await withProgress(({ show }) =>
+    restoreBackup({ from: path, into, openWith, onProgress: show }),
+  );
   const { config, id, cell, createdAt, position, counts } = restored;
   const { secrets, leftOut } = config;
   if (options.json)
@@ -227,6 +232,8 @@ export async function keygen(file: string, { json }: KeygenOptions): Promise<num
   else process.stdout.write(`${recipient}\n`);
   return exitCodes.ok;
 }
+
+const warn = (line: string): void => void process.stderr.write(`troupe: ${line}\n`);
 
 async function openingOf(options: Opening): Promise<OpenWith> {
   const passphrase = await passphraseOf(options, PASSPHRASE);

@@ -24,7 +24,7 @@ export type ClusterLink = {
 export async function linkCluster(config: Config, signal: AbortSignal): Promise<ClusterLink> {
   natsNamed(config);
   const [{ openNats }, { MemoryState }] = await Promise.all([
-    import('../../runtime/index.ts'),
+    import('../../runtime/cluster/open-nats.ts'),
     import('../../runtime/state/memory.ts'),
   ]);
   const { env, replicas } = config.nats;

@@ -20,6 +20,7 @@ import { exitCodes } from '../exit.ts';
 import { gatewayHttp } from '../client/gateway-http.ts';
 import { addressOf, type ClientOptions, loadFrom } from '../options.ts';
 import { printJson } from '../output.ts';
+import { withProgress } from '../progress.ts';
 
 export type ConformanceOptions = ClientOptions & {
   /** of the requesting program; default: created for the gateway of this data folder */
@@ -53,14 +54,19 @@ export async function conformance(
     const profile = options.profile
       ? readProfile(await readFile(options.profile, 'utf8'))
       : SHIPPED_PROFILE;
-    const { findings, resent } = await runSuite({
-      endpoint,
-      profile,
-      who: credentials.who,
-      external: credentials.external,
-      strangerToken: credentials.strangerToken,
-      ...defined({ only: options.only }),
-      ...(options.json ? {} : { onFinding: print }),
+    let checked = 0;
+    const { findings, resent } = await withProgress(({ show }) => {
+      const count = ({ id }: Finding) => show(`${(checked += 1)} rules checked, the last: ${id}`);
+      return runSuite({
+        endpoint,
+        profile,
+        who: credentials.who,
+        external: credentials.external,
+        strangerToken: credentials.strangerToken,
+        ...defined({ only: options.only }),
+        // Without --json the findings themselves show the progress.
+        onFinding: options.json ? count : print,
+      });
     });
     if (options.json) printJson({ endpoint: url, transport: endpoint.transport, resent, findings });
     else process.stdout.write(`\n${summary(findings, resent)}\n`);

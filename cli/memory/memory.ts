@@ -28,6 +28,7 @@ import { agentFolder, type AgentWorkspaceOptions, isClustered } from '../agents/
 import { exitCodes } from '../exit.ts';
 import { loadForTenant } from '../options.ts';
 import { printJson } from '../output.ts';
+import { withProgress } from '../progress.ts';
 import { batchText, latestBatch } from './batch.ts';
 
 export type MemoryOptions = AgentWorkspaceOptions;
@@ -109,11 +110,10 @@ export async function memoryIndex(options: MemoryOptions): Promise<number> {
       'CONFLICT',
       'memory.search.model is not set, so notes are found by their words and need no index',
     );
-  const onProgress = (missing: number) => {
-    if (process.stderr.isTTY) process.stderr.write(`\r${missing} chunks left `);
-  };
   const embedMs = Number.MAX_SAFE_INTEGER;
-  const answer = await search({ ...NOTHING, embedMs, onProgress });
+  const answer = await withProgress(({ show }) =>
+    search({ ...NOTHING, embedMs, onProgress: (left) => show(`${left} chunks left`) }),
+  );
   const { chunks, missing, refused, usage } = answer;
   if (options.json) printJson({ model, chunks, missing, refused, usage });
   else {

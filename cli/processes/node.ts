@@ -10,6 +10,7 @@ import { noteRunningGateway } from '../../installation/running-gateway.ts';
 import { checkOpenFiles } from './open-files.ts';
 import { type CommonOptions, loadToStart } from '../options.ts';
 import { startSmall } from './memory.ts';
+import { withProgress } from '../progress.ts';
 import { aborted, untilSignal } from './signals.ts';
 import { version } from '../version.ts';
 
@@ -46,7 +47,10 @@ export async function runNode(options: CommonOptions, { start, ready }: Role): P
   announce(node, ready(node), options);
   await aborted(stop);
   forget?.();
-  await node.stop();
+  await withProgress(({ show }) => {
+    show('stopping: shards are handed over, running work ends');
+    return node.stop();
+  });
   return exitCodes.ok;
 }
 

@@ -16,11 +16,10 @@ import { version } from '../version.ts';
 
 export async function start(options: CommonOptions): Promise<number> {
   checkOpenFiles();
-  const { config, troupe } = await startSmall(() => open(options));
+  const { config, troupe, advice } = await startSmall(() => open(options));
   const stop = untilSignal();
   const forget = noteRunningGateway(config.home, troupe.url);
-  announce(withSecret(troupe.url, config), options);
-  if (!options.json) void adviseModel(config);
+  announce(withSecret(troupe.url, config), await advice, options);
   await aborted(stop);
   forget();
   await troupe.stop();
@@ -35,10 +34,12 @@ async function open(options: CommonOptions) {
   // So that a user finds where own hooks, skills and plugins belong.
   for (const folder of ownFolders(config)) makeFolder(folder);
   const reload = async () => (await loadToStart(options)).config;
+  // Beside the start, which takes longer.
+  const advice = options.json ? Promise.resolve('') : modelAdvice(config);
   const troupe = await startTroupe(config, {}, { file, reload }).catch((error: unknown) =>
     explainUse(error, config),
   );
-  return { config, troupe };
+  return { config, troupe, advice };
 }
 
 /**
@@ -49,27 +50,25 @@ export function withSecret(url: string, { gateway: { auth } }: Config): string {
   return `${url}${url.endsWith('/') ? '' : '/'}#token=${encodeURIComponent(auth.token.reveal())}`;
 }
 
-function announce(url: string, { json }: CommonOptions): void {
+function announce(url: string, advice: string, { json }: CommonOptions): void {
   if (json) {
     process.stdout.write(`${JSON.stringify({ url, pid: process.pid, version })}\n`);
     return;
   }
   process.stdout.write(
-    `troupe ${version} is ready. Open this page, or type: npx troupe chat\n\n  ${url}\n\n`,
+    `${advice}troupe ${version} is ready. Open this page, or type: npx troupe chat\n\n  ${url}\n\n`,
   );
 }
 
-/** Says which model could answer, when the configuration names none. The start does not wait. */
-async function adviseModel(config: Config): Promise<void> {
+/** Which model could answer, when the configuration names none. Takes at most 300 ms. */
+async function modelAdvice(config: Config): Promise<string> {
   const { findModels, namesNoModel } = await import('../found-models.ts');
-  if (!namesNoModel(config)) return;
+  if (!namesNoModel(config)) return '';
   const found = await findModels(process.env);
   const lines = found.map(({ text, command }) => `${text}\n${command ? `  npx ${command}\n` : ''}`);
-  process.stdout.write(
-    found.length > 0
-      ? `The configuration names no model. Found here:\n\n${lines.join('')}\n`
-      : 'The configuration names no model: the offline model answers. To add one, set ANTHROPIC_API_KEY,\nOPENAI_API_KEY or GEMINI_API_KEY, or start a local server such as Ollama: npx troupe doctor\n\n',
-  );
+  return found.length > 0
+    ? `The configuration names no model. Found here:\n\n${lines.join('')}\n`
+    : 'The configuration names no model: the offline model answers. To add one, set ANTHROPIC_API_KEY,\nOPENAI_API_KEY or GEMINI_API_KEY, or start a local server such as Ollama: npx troupe doctor\n\n';
 }
 
 /** Explains what an operator can do about an occupied data folder or port. */

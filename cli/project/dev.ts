@@ -16,6 +16,8 @@ import { aborted, untilSignal } from '../processes/signals.ts';
 const LOOPBACK_URL = /^http:\/\/(127\.0\.0\.1|\[::1\]):\d+\//;
 /** Until a program that was asked to stop is killed, milliseconds. Nothing is lost by that. */
 const STOP_MS = 10_000;
+/** How often the parent process is looked at, milliseconds. */
+const PARENT_MS = 1_000;
 
 export type DevOptions = {
   /** false: the page is not opened; default true, at a terminal */
@@ -38,7 +40,7 @@ export async function dev(file: string, options: DevOptions = {}): Promise<numbe
   const isTerminal = process.stdout.isTTY;
   const program = new Program(built, folder, opensPage(options, { isTerminal, env: process.env }));
   const { context } = await import('esbuild');
-  const stop = untilSignal();
+  const stop = AbortSignal.any([untilSignal(), untilOrphaned()]);
   const watching = await context({
     entryPoints: [entry],
     outfile: built,
@@ -62,6 +64,22 @@ export async function dev(file: string, options: DevOptions = {}): Promise<numbe
   await watching.dispose();
   await program.stop();
   return exitCodes.ok;
+}
+
+/**
+ * Aborted when the process that started this one is gone: npm, if it is killed, does not always
+ * pass the signal on, and a program that is left would keep its port.
+ */
+function untilOrphaned(): AbortSignal {
+  const orphaned = new AbortController();
+  const parent = process.ppid;
+  const look = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(look);
+    orphaned.abort();
+  }, PARENT_MS);
+  look.unref();
+  return orphaned.signal;
 }
 
 /** The nearest folder with a package.json, else that of the file. */

@@ -54,7 +54,7 @@ export async function init(folder: string, options: InitOptions): Promise<number
   if (options.json) printJson({ folder: target, files: Object.keys(files) });
   else
     process.stdout.write(
-      `${target}: a project in ${language === 'typescript' ? 'TypeScript' : 'JavaScript'}\n` +
+      `${target}: a project in ${language === 'typescript' ? 'TypeScript (JavaScript: --js in another folder)' : 'JavaScript'}\n` +
         `Next: ${folder === '.' ? '' : `cd ${folder} && `}npm install && npm test && npm run dev\n`,
     );
   return exitCodes.ok;

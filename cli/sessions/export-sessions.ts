@@ -22,6 +22,7 @@ import type { SessionEntry } from '../../protocols/session.ts';
 import { exitCodes } from '../exit.ts';
 import { type TenantClientOptions, withGateway } from '../options.ts';
 import { printJson } from '../output.ts';
+import { type ShowProgress, withProgress } from '../progress.ts';
 import { fileOf, INDEX_FILE, type ListedSession } from './transcript-files.ts';
 
 export type ExportOptions = TenantClientOptions & {
@@ -50,17 +51,21 @@ export async function exportSessions(
   if (existsSync(index) && !force)
     throw new TroupeError('CONFLICT', `${index} exists: choose another folder, or add --force`);
   await mkdir(out, { recursive: true });
-  const listed = await withGateway(options, async (client) => {
+  const write = async (client: GatewayClient, show: ShowProgress) => {
     const call = callOf(client, options);
     const sessions: [string, ListedSession][] = [];
     const named = keys.length > 0 ? keys : allKeys(call);
     for await (const key of named) {
+      show(`session ${sessions.length + 1}${keys.length > 0 ? ` of ${keys.length}` : ''}`);
       const session = await exportOne(call, key, out);
       if (session) sessions.push(session);
       else if (keys.length > 0) throw new TroupeError('NOT_FOUND', `session ${key} does not exist`);
     }
     return sessions.toSorted(([a], [b]) => (a < b ? -1 : 1));
-  });
+  };
+  const listed = await withProgress(({ show }) =>
+    withGateway(options, (client) => write(client, show)),
+  );
   await writeWhole(index, `${JSON.stringify(Object.fromEntries(listed), null, 2)}\n`);
   const entries = listed.reduce((sum, [, one]) => sum + one.entries, 0);
   if (options.json) printJson({ sessions: listed.length, entries, folder: out });

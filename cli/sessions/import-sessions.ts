@@ -4,6 +4,7 @@
  * Invariants: every line is checked before anything is created. A session that is there already,
  * or a part of one, is continued and never written twice, so an import may be repeated.
  */
+import type { GatewayClient } from '../../client/gateway-client.ts';
 import { join } from 'node:path';
 import { sessionImport } from '../../operations/sessions.ts';
 import { type Imported, PAGE } from '../../operations/sessions/move-session.ts';
@@ -13,6 +14,7 @@ import type { SessionEntry } from '../../protocols/session.ts';
 import { exitCodes } from '../exit.ts';
 import { type TenantClientOptions, withGateway } from '../options.ts';
 import { printJson } from '../output.ts';
+import { type ShowProgress, withProgress } from '../progress.ts';
 import { callOf } from './export-sessions.ts';
 import { entriesIn, type ListedSession, readIndex } from './transcript-files.ts';
 
@@ -32,9 +34,11 @@ export async function importSessions(folder: string, options: ImportOptions): Pr
   const index = await readIndex(folder);
   for (const [, session] of index) await checkFile(folder, session);
   const left: { readonly key: string; readonly reason: string }[] = [];
-  await withGateway(options, async (client) => {
+  const write = async (client: GatewayClient, show: ShowProgress): Promise<void> => {
     const call = callOf(client, options);
+    let begun = 0;
     for (const [key, { file, entries: count, ...facts }] of index) {
+      show(`session ${(begun += 1)} of ${index.size}`);
       const replace = defined({ replace: options.replace });
       const send: Send = (page) =>
         call(sessionImport, { key, facts, ...page, entries: [...page.entries], ...replace });
@@ -46,7 +50,8 @@ export async function importSessions(folder: string, options: ImportOptions): Pr
         left.push({ key, reason: message });
       }
     }
-  });
+  };
+  await withProgress(({ show }) => withGateway(options, (client) => write(client, show)));
   const sessions = index.size - left.length;
   if (options.json) printJson({ sessions, left });
   else process.stdout.write(`${sessions} sessions of ${folder} are imported\n`);

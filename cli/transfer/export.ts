@@ -17,6 +17,7 @@ import { type CommonOptions, loadFrom } from '../options.ts';
 import { bytes, printJson } from '../output.ts';
 import { PASSPHRASE, type PassphraseOptions, passphraseOf } from './passphrase.ts';
 import { untilSignal } from '../processes/signals.ts';
+import { withProgress } from '../progress.ts';
 import { version } from '../version.ts';
 
 export type ExportOptions = CommonOptions & PassphraseOptions & { readonly force?: boolean };
@@ -26,7 +27,7 @@ export async function exportTo(file: string, options: ExportOptions): Promise<nu
   const { config } = await loadFrom(options);
   const path = storeFolder(config);
   const [{ openEmbedded }, { exportCell }, { STORE_FILE }] = await Promise.all([
-    import('../../runtime/index.ts'),
+    import('../../runtime/embedded.ts'),
     import('../../runtime/transfer/export.ts'),
     import('../../runtime/log/embedded-store.ts'),
   ]);
@@ -37,18 +38,21 @@ export async function exportTo(file: string, options: ExportOptions): Promise<nu
   try {
     const { force = false } = options;
     const { keys, leftOut } = await keysOf(config, options);
-    const summary = await exportCell({
-      ...ports,
-      file: resolve(file),
-      force,
-      program: version,
-      ...workspacesOf(config),
-      ...defined({ keys }),
-      sealingKids: await sealingKids(config),
-      artifacts: () => artifactFiles(config, (line) => leftOut.push(line)),
-      onProgress: progress,
-      signal,
-    });
+    const kids = await sealingKids(config);
+    const summary = await withProgress(({ show }) =>
+      exportCell({
+        ...ports,
+        file: resolve(file),
+        force,
+        program: version,
+        ...workspacesOf(config),
+        ...defined({ keys }),
+        sealingKids: kids,
+        artifacts: () => artifactFiles(config, (line) => leftOut.push(line)),
+        onProgress: show,
+        signal,
+      }),
+    );
     leftOut.push(...(await leftBehind(config)));
     if (options.json) printJson({ ...summary, keys: keys !== undefined, leftOut });
     else process.stdout.write(`${sentence(summary)}, in ${file} (${bytes(summary.bytes)})\n`);
@@ -90,8 +94,6 @@ function workspacesOf(config: Config): Pick<CellExport, 'workspaces'> {
   const filesOf = (actor: Address) => workspaceFolderOf(config, actor);
   return provider === 'folder' ? { workspaces: { root: path, filesOf } } : {};
 }
-
-export const progress = (what: string): void => void process.stderr.write(`troupe: ${what}\n`);
 
 const several = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`;

@@ -11,7 +11,8 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { type Config, natsOptions } from '../../runtime/config/index.ts';
 import type { Artifacts } from '../../runtime/index.ts';
 import { exitCodes, reportFailure } from '../exit.ts';
-import { progress, sentence } from './export.ts';
+import { sentence } from './export.ts';
+import { startProgress } from '../progress.ts';
 import { natsNamed } from '../processes/node.ts';
 import { type CommonOptions, loadFrom } from '../options.ts';
 import { printJson } from '../output.ts';
@@ -37,7 +38,8 @@ export async function importFrom(file: string, options: ImportOptions): Promise<
   ]);
   const signal = untilSignal();
   const nats = { ...natsOptions(config), name: 'troupe import', env, replicas };
-  const target = await openNatsTarget({ ...nats, onStatus: progress, signal });
+  const progress = startProgress();
+  const target = await openNatsTarget({ ...nats, onStatus: progress.note, signal });
   const references = new References();
   let before: readonly string[] = [];
   let files: Artifacts | undefined;
@@ -48,7 +50,7 @@ export async function importFrom(file: string, options: ImportOptions): Promise<
       env,
       file: resolve(file),
       again,
-      onKeys: (sealed) => keysFrom(sealed, { config, file, options }),
+      onKeys: (sealed) => keysFrom(sealed, { config, file, options, note: progress.note }),
       artifacts: async (cell) => {
         await shareKeys(config, { blobs: target.blobs, cell, role: 'worker' });
         return (files = await openArtifacts(anyFile(config), { blobs: target.blobs }));
@@ -57,9 +59,10 @@ export async function importFrom(file: string, options: ImportOptions): Promise<
         if (frame[0] === 'header') before = frame[1].sealingKids ?? [];
         references.look(frame);
       },
-      onProgress: progress,
+      onProgress: progress.show,
       signal,
     });
+    progress.end();
     const now = await sealingKids(config);
     const missing = files
       ? await unresolved({ artifacts: files, references, kids: { before, now } })
@@ -71,6 +74,7 @@ export async function importFrom(file: string, options: ImportOptions): Promise<
     reportFailure(error, options);
     return exitCodes.interrupted;
   } finally {
+    progress.end();
     await target.close();
   }
 }
@@ -90,14 +94,19 @@ function report(
   );
 }
 
-type Keys = { readonly config: Config; readonly file: string; readonly options: ImportOptions };
+type Keys = {
+  readonly config: Config;
+  readonly file: string;
+  readonly options: ImportOptions;
+  readonly note: (line: string) => void;
+};
 
 /**
  * Decrypts the exported keys. The returned function writes them where the first process finds them.
  */
 async function keysFrom(
   sealed: Uint8Array | undefined,
-  { config, file, options }: Keys,
+  { config, file, options, note }: Keys,
 ): Promise<(() => Promise<void>) | undefined> {
   if (sealed === undefined || options.keys === false) return undefined;
   const passphrase = await passphraseOf(options);
@@ -109,7 +118,7 @@ async function keysFrom(
     );
   try {
     const take = await openKeys(config, sealed, passphrase);
-    return async () => progress(`keys in ${config.home}: ${(await take()).join(', ')}`);
+    return async () => note(`keys in ${config.home}: ${(await take()).join(', ')}`);
   } catch (error) {
     if (!(error instanceof TroupeError) || error.code !== 'UNAUTHORIZED') throw error;
     throw new TroupeError('UNAUTHORIZED', `the passphrase does not open the keys in ${file}`, {

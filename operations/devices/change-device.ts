@@ -23,7 +23,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { type PairedDevice, SCOPES } from '../../protocols/gateway/index.ts';
 import { plainName } from '../../protocols/plain-text.ts';
 import type { Message } from '../../protocols/statechart.ts';
-import type { Principal, System } from '../../runtime/index.ts';
+import { askOrThrow, type Principal, type System } from '../../runtime/index.ts';
 import type { OperationContext } from '../operation.ts';
 import { pairedDevice } from './device-rows.ts';
 import { hashOfToken } from './device-tokens.ts';
@@ -205,7 +205,6 @@ export async function askDevice<Result>(
   message: Message,
   { timeoutMs = ANSWER_MS, ...options }: AskDeviceOptions = {},
 ): Promise<Result> {
-  const { askOrThrow } = await import('../../runtime/index.ts');
   return askOrThrow<Result>(system, deviceAddress(tenant, deviceId), message, {
     principal,
     timeoutMs,

@@ -15,6 +15,7 @@ import {
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { NodePairPaired } from '../../protocols/gateway/index.ts';
+import { schemaComplaint } from '../../runtime/index.ts';
 import { askDevice, deviceRows, type DeviceRows, type DeviceScope } from './change-device.ts';
 import { pairedNode } from './node-rows.ts';
 
@@ -120,7 +121,6 @@ const invocationId = (sub: string, key: string): string =>
 async function assertParams(row: DeviceRow, command: string, params: unknown): Promise<void> {
   const schema = row.node?.surface.commands.find(({ name }) => name === command)?.params;
   if (schema === undefined) return;
-  const { schemaComplaint } = await import('../../runtime/index.ts');
   const wrong = await schemaComplaint(schema, params);
   if (wrong === undefined) return;
   throw new TroupeError('INVALID_ARGUMENT', `invalid parameters of ${command}: ${wrong}`);

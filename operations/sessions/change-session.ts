@@ -1,7 +1,6 @@
 /**
  * Resets, compacts and deletes sessions: sends the request to the session actor, and notifies all
- * gateways of the tenant of the change. The runtime is imported with the first
- * request, because a start without one does not need it (ask-actor.ts).
+ * gateways of the tenant of the change.
  */
 import { address } from '../../protocols/address.ts';
 import { defined } from '../../protocols/defined.ts';
@@ -21,7 +20,7 @@ import {
 } from '../../protocols/session-settings.ts';
 import type { SessionFork } from '../../protocols/session-fork.ts';
 import type { SessionImport } from '../../protocols/session-import.ts';
-import type { Principal, System } from '../../runtime/index.ts';
+import { askOrThrow, type Principal, type System } from '../../runtime/index.ts';
 import { sessionNamed, type SessionRows } from './find-session.ts';
 import { fullSessionKey, mainSessionKey } from './session-key.ts';
 
@@ -116,7 +115,6 @@ export async function askSession<Result>(
     | SessionImport,
   { timeoutMs = ANSWER_MS, key }: { readonly timeoutMs?: number; readonly key?: string } = {},
 ): Promise<Result> {
-  const { askOrThrow } = await import('../../runtime/index.ts');
   return askOrThrow<Result>(system, address(tenant, 'session', sessionKey), message, {
     principal,
     timeoutMs,

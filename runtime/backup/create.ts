@@ -166,7 +166,6 @@ class BackupWriter {
     const { config, store, onProgress } = this.#o;
     yield ['backup', this.#header];
     yield ['config', config];
-    onProgress?.('files');
     yield* this.#files();
     const from = performance.now();
     const cut = await takeCut(store);
@@ -203,6 +202,7 @@ class BackupWriter {
   async *#files(): AsyncGenerator<BackupFrame> {
     for await (const { path, from } of this.#o.files()) {
       this.#assertWanted();
+      this.#o.onProgress?.(`file ${this.#seen.size + 1}`);
       try {
         yield* this.#file(path, from);
       } catch (error) {

@@ -37,6 +37,7 @@ export {
 export type { AccountPolicy } from './schema/channels.ts';
 export { Secret, redacted } from './secret.ts';
 export { ownSections, tenantConfig, tenantsWithOwn } from './tenants.ts';
+export { noteOwnTools } from './own-tools.ts';
 export { ensureToken, tokenFile } from './token.ts';
 export { admit, admitsMany } from './admission.ts';
 export { routeByTable } from './routing.ts';

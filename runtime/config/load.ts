@@ -16,7 +16,7 @@ import { Value } from '@sinclair/typebox/value';
 import JSON5 from 'json5';
 import { BUILT_IN_PROVIDERS } from '../../protocols/models/model-providers.ts';
 import { type Finding, checkShape, misplacedLists, replaceSecrets } from './checks/check.ts';
-import { crossChecks, findingsOf, type Rule } from './checks/cross-checks.ts';
+import { checksFor, findingsOf, type Rule } from './checks/cross-checks.ts';
 import { type Document, Layers, isObject } from './layers.ts';
 import { type ConfigFlags, layOver } from './overrides.ts';
 import { childPointer, isWithin, valueAt } from './pointer.ts';
@@ -41,6 +41,8 @@ export type LoadInput = {
   readonly home?: string;
   /** of the program that the configuration is for, beside those between its own keys */
   readonly rules?: readonly Rule[];
+  /** names of the tools of the program; default: of the one that ran last in the data folder */
+  readonly ownTools?: readonly string[];
 };
 
 export type LoadedConfig = {
@@ -76,7 +78,7 @@ export function loadConfig(input: LoadInput = {}): LoadedConfig {
   }
   const base = document.file ? dirname(document.file) : home;
   const places = { env, resolvePath: (text: string) => path(text, base) };
-  return finish(layers, home, places, input.rules ?? []);
+  return finish(layers, home, places, [...checksFor(input.ownTools), ...(input.rules ?? [])]);
 }
 
 function finish(
@@ -104,7 +106,7 @@ function finish(
   const faulty = new Set(findings.map(({ pointer }) => pointer));
   const repaired = faulty.size === 0 ? resolved : repairedValue(loadedSchema, resolved, faulty);
   const config = withPaths({ ...(repaired as Config), home }, places);
-  const found = findingsOf([...crossChecks, ...rules], config);
+  const found = findingsOf(rules, config);
   // One mistake is reported once.
   findings.push(
     ...found.filter(({ pointer }) => ![...faulty].some((outer) => isWithin(pointer, outer))),

@@ -228,7 +228,7 @@ const rules: readonly Rule[] = [
     ([, text = '']) => text.trim(),
   ],
   [
-    /who are you|what are you|are you (?:real|an ai|a bot)|which model|api[_ ]key|bạn là ai|mô hình nào|你是谁|什么模型/i,
+    /who are you|what are you|are you (?:real|an ai|a bot)|(?:which|real) model|api[_ ]key|bạn (?:là (?:ai|gì)|có phải)|mô hình (?:nào|gì|thật)|khóa api|你是(?:谁|什么|真|人|不是|机器人)|什么模型|哪个模型|真正的模型|密钥|介绍.{0,3}你自己/i,
     (_, __, say) => say.about,
   ],
   [

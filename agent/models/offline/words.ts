@@ -100,7 +100,8 @@ const vi: Words = {
   about:
     'Tôi là troupe-offline, mô hình ngoại tuyến đi kèm với troupe. Tôi chạy ngay trong tiến trình này, ' +
     'theo các quy tắc cố định và không suy nghĩ. Để dùng mô hình thật, hãy đặt ANTHROPIC_API_KEY hoặc ' +
-    'OPENAI_API_KEY trong môi trường rồi khởi động lại troupe.',
+    'OPENAI_API_KEY trong môi trường rồi khởi động lại troupe, hoặc chạy một mô hình trên máy này: ' +
+    '"troupe doctor" sẽ tìm thấy nó.',
   help:
     'Tôi có thể cho thấy troupe hoạt động thế nào. Hãy thử:\n' +
     '- trí nhớ: "tôi nói gì đầu tiên?"\n' +
@@ -122,7 +123,8 @@ const vi: Words = {
     `Ở đây tôi không có công cụ tên ${name}. ${tools.length ? `Tôi có: ${tools.join(', ')}.` : 'Tôi không có công cụ nào.'}`,
   received: (text, words) =>
     `Tôi đã đọc ${words} từ: "${text}"\nTôi là mô hình ngoại tuyến của troupe và không thể suy nghĩ về ` +
-    'chúng. Hãy đặt ANTHROPIC_API_KEY hoặc OPENAI_API_KEY để có câu trả lời thật, hoặc nói "trợ giúp".',
+    'chúng. Hãy nói "trợ giúp" để xem tôi làm được gì. Để có câu trả lời thật, hãy đặt ANTHROPIC_API_KEY ' +
+    'hoặc OPENAI_API_KEY, hoặc xem "troupe doctor".',
   thinking: (words) => `Tin nhắn có ${words} từ. Tôi tìm một quy tắc phù hợp và trả lời theo đó.`,
   agentSaid: (agent, reply) => `${agent} trả lời: ${reply}`,
   messageSent: (agent) => `${agent} sẽ nhận được tin nhắn của tôi.`,
@@ -139,7 +141,8 @@ const zh: Words = {
     '你好！我是 troupe-offline，troupe 自带的模型。你想试试什么？说“帮助”可以看到我在没有网络时能做什么。',
   about:
     '我是 troupe-offline，troupe 自带的离线模型。我就在这个进程里运行，按固定规则回答，并不会思考。' +
-    '要使用真正的模型，请在环境变量中设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY，然后重新启动 troupe。',
+    '要使用真正的模型，请在环境变量中设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY，然后重新启动 troupe；' +
+    '也可以在本机运行一个模型：“troupe doctor” 会找到它。',
   help:
     '我可以演示 troupe 的工作方式。可以试试：\n' +
     '- 记忆：“我第一句说了什么？”\n' +
@@ -161,7 +164,8 @@ const zh: Words = {
     `这里没有名为 ${name} 的工具。${tools.length ? `现有工具：${tools.join('、')}。` : '现在没有任何工具。'}`,
   received: (text, words) =>
     `我读到了 ${words} 个词：“${text}”。我是 troupe 的离线模型，无法思考它们。` +
-    '请设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY 以获得真正的回答，或者说“帮助”。',
+    '说“帮助”可以看到我能做什么。要获得真正的回答，请设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY，' +
+    '或者查看 “troupe doctor”。',
   thinking: (words) => `这条消息有 ${words} 个词。我找一条合适的规则来回答。`,
   agentSaid: (agent, reply) => `${agent} 回答：${reply}`,
   messageSent: (agent) => `${agent} 会收到我的消息。`,

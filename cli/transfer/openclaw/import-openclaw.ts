@@ -5,6 +5,7 @@
  * in the account; an item that fails is named, and the others are imported. A repeated import
  * writes only what is new.
  */
+import type { GatewayClient } from '../../../client/gateway-client.ts';
 import type { LeftOut } from '../../../installation/openclaw/found.ts';
 import { fieldsOf, textOf } from '../../../installation/openclaw/found.ts';
 import {
@@ -17,6 +18,7 @@ import { errorData } from '../../../protocols/errors.ts';
 import { exitCodes } from '../../exit.ts';
 import { type CommonOptions, loadFrom } from '../../options.ts';
 import { printJson } from '../../output.ts';
+import { type ShowProgress, withProgress } from '../../progress.ts';
 import { callOf } from '../../sessions/export-sessions.ts';
 import { Account } from './account.ts';
 import { agentItems, fileItems } from './agent-items.ts';
@@ -120,18 +122,20 @@ async function writeAll(
   const due = items.filter((item) => beforeOf(item, account, options) === undefined);
   const written = new Map<Item, Line>();
   try {
-    await withOwnGateway(options, async (client) => {
+    const write = async (client: GatewayClient, show: ShowProgress): Promise<void> => {
       const { enableSchedules = false } = options;
       const to: Destination = { client, options, call: callOf(client, {}), enableSchedules };
       let saved = Date.now();
       for (const item of due) {
+        show(`item ${written.size + 1} of ${due.length}: ${item.kind}`);
         written.set(item, await writeOne(item, to, account));
         // After a crash, at most the items of this time are compared with what is here.
         if (Date.now() - saved < SAVE_EVERY_MS) continue;
         account.save();
         saved = Date.now();
       }
-    });
+    };
+    await withProgress(({ show }) => withOwnGateway(options, (client) => write(client, show)));
   } finally {
     account.save();
   }

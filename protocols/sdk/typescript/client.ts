@@ -5,8 +5,8 @@
  * The client handles:
  * - envelopes: it wraps a payload with ids, time and a sequence number per subject;
  * - retries: temporary failures (408, 429, 502, 503, 504, a broken connection) are retried with the
- *   SAME idempotency key after `Retry-After`, else with jittered exponential backoff. The work is
- *   done once, regardless of the number of retries;
+ *   SAME idempotency key after `Retry-After`, else with jittered exponential backoff, for
+ *   `retryMs`. The work is done once, regardless of the number of retries;
  * - waiting: a task that takes longer than the synchronous response is followed to its end;
  * - signing (A2A-External), if a key is set.
  */
@@ -25,9 +25,11 @@ export type ClientOptions = ConnectionOptions & {
   readonly principal: { readonly sub: string; readonly roles?: readonly string[] };
   /** every envelope is signed with it */
   readonly signingKey?: SigningKey;
-  /** attempts per request, including the first; default 7 */
+  /** for how long a request is retried after temporary failures, milliseconds; default 120,000 */
+  readonly retryMs?: number;
+  /** attempts per request, including the first; default: as many as `retryMs` allows */
   readonly attemptsMax?: number;
-  /** maximum backoff between two attempts, milliseconds; default 30,000 */
+  /** maximum backoff between two attempts, milliseconds; default 10,000 */
   readonly pauseMsMax?: number;
   /** how long failures are tolerated while following a task, milliseconds; default 600,000 */
   readonly patienceMs?: number;
@@ -70,9 +72,9 @@ export const isFinal = (task: Task): boolean => FINAL.has(task.state);
 /** Whether the task waits for input of its caller; `input` sends it. */
 export const waitsForInput = (task: Task): boolean => task.waiting?.for === 'input';
 
-const ATTEMPTS_MAX = 7;
+const RETRY_MS = 120_000;
 const PAUSE_MS_FIRST = 200;
-const PAUSE_MS_MAX = 30_000;
+const PAUSE_MS_MAX = 10_000;
 const PATIENCE_MS = 600_000;
 /** Maximum number of attempts with a new sequence number. */
 const RENUMBERINGS_MAX = 20;
@@ -114,7 +116,7 @@ export class TroupeClient {
 
   /**
    * Sends a payload. Returns the task in its current state: ended, ACKED or RUNNING.
-   * @throws TroupeRefusal when it was not accepted
+   * @throws TroupeRefusal when it was refused, or not accepted within `retryMs`
    */
   async submit(action: string, payload: Payload, options: CallOptions = {}): Promise<Task> {
     await this.#numbers.free(lineOf(payload, options.contextId, options.version));
@@ -318,12 +320,16 @@ export class TroupeClient {
 
   /** Retries an idempotent request while its failures are temporary. */
   async #again<T>(signal: AbortSignal | undefined, ask: () => Promise<T>): Promise<T> {
+    const { retryMs = RETRY_MS, attemptsMax = Infinity } = this.#o;
+    const untilMs = performance.now() + retryMs;
     for (let attempt = 1; ; attempt++) {
       try {
         return await ask();
       } catch (error) {
-        if (!mayPass(error) || attempt >= (this.#o.attemptsMax ?? ATTEMPTS_MAX)) throw error;
-        await pause(this.#pauseMs(attempt, error.retryAfterSec), signal);
+        if (!mayPass(error) || attempt >= attemptsMax) throw error;
+        const waitMs = this.#pauseMs(attempt, error.retryAfterSec);
+        if (performance.now() + waitMs > untilMs) throw error;
+        await pause(waitMs, signal);
       }
     }
   }
@@ -340,11 +346,8 @@ export class TroupeClient {
         if (performance.now() - sinceMs > (this.#o.patienceMs ?? PATIENCE_MS)) {
           const { code, status, message } = error;
           const text = `the task ${taskId} continues, but its state cannot be read: ${message}`;
-          throw new TroupeRefusal(
-            { code, message: text, details: { task_id: taskId } },
-            status,
-            error,
-          );
+          const why = { code, message: text, details: { task_id: taskId } };
+          throw new TroupeRefusal(why, status, error);
         }
         await pause(this.#pauseMs(failures, error.retryAfterSec), signal);
       },

@@ -59,11 +59,12 @@ function placedIn(
   return [{ ...finding, pointer: place, message: inherited }];
 }
 
-export const crossChecks: readonly Rule[] = [
+/** @param ownTools as `knownTools` */
+export const checksFor = (ownTools?: readonly string[]): readonly Rule[] => [
   oneNameEach,
   uniqueAgents,
   knownAgents,
-  knownTools,
+  (config) => knownTools(config, ownTools),
   treesHoldOne,
   providersStand,
   searchStands,
@@ -81,6 +82,8 @@ export const crossChecks: readonly Rule[] = [
   accountsReceive,
   remoteAgentsUseTls,
 ];
+
+export const crossChecks = checksFor();
 
 /** No block could have the minimum length. */
 function blocksFit({ agents: { defaults } }: Config): Finding[] {

@@ -1,4 +1,5 @@
 /** Names in lists of tools: every place that has one, and the names that may be in it. */
+import { readOwnTools } from '../own-tools.ts';
 import type { AgentConfig, Config, SandboxConfig } from '../schema/schema.ts';
 import { toolListNames } from '../schema/tool-names.ts';
 import type { Finding } from './check.ts';
@@ -49,16 +50,18 @@ export function listedTools(config: Config): readonly ListedTool[] {
  * A misspelled name in a deny list would deny nothing. Names that begin with the id of a plugin
  * pass: its manifest has them (installation/plugin-rules.ts). So do names of a configured MCP
  * server.
+ * @param own names of the tools of the program; absent: of the one that ran last in the data folder
  */
-export function knownTools(config: Config): Finding[] {
+export function knownTools(config: Config, own = readOwnTools(config.home)): Finding[] {
   const plugins = Object.keys(config.plugins.entries);
   const servers = Object.keys(config.mcp.servers);
   return listedTools(config).flatMap(({ pointer, name }) =>
     toolListNames.includes(name) ||
+    own.includes(name) ||
     plugins.some((id) => isOfPlugin(id, name)) ||
     servers.some((server) => isOfMcpServer(server, name))
       ? []
-      : [unknownTool(pointer, name)],
+      : [unknownTool(pointer, name, [...toolListNames, ...own])],
   );
 }
 
@@ -69,9 +72,12 @@ export const isOfPlugin = (id: string, name: string): boolean =>
 const isOfMcpServer = (server: string, name: string): boolean =>
   name.startsWith(`mcp__${server}__`) || name === `group:mcp:${server}`;
 
-const unknownTool = (pointer: string, name: string): Finding => ({
+const unknownTool = (pointer: string, name: string, known: readonly string[]): Finding => ({
   pointer,
   value: JSON.stringify(name),
-  message: withGuess('no tool or group has this name', nearest(name, toolListNames)),
-  allowed: toolListNames.join(', '),
+  message: `${withGuess('no tool or group has this name', nearest(name, known))}. ${OWN_TOOLS}`,
+  allowed: known.join(', '),
 });
+
+const OWN_TOOLS =
+  'A tool of your own program is known once the program has passed it to startTroupe({ tools }) and was started';

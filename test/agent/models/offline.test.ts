@@ -41,6 +41,8 @@ describe('the offline model’s texts', () => {
       expect(answerTo(question)).toContain('troupe-offline');
       expect(answerTo(question)).toMatch(/ANTHROPIC_API_KEY.*OPENAI_API_KEY/s);
     }
+    for (const question of ['how do I use a real model?', 'bạn là gì?', '怎么使用真正的模型？'])
+      expect(answerTo(question)).toContain('troupe doctor');
     expect(answerTo('who are you?')).toContain('offline model');
     expect(answerTo('bạn là ai?')).toContain('mô hình ngoại tuyến');
     expect(answerTo('你是谁？')).toContain('离线模型');

@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFailed, onTestFinished } from 'vitest';
 import { opensPage } from '../../../cli/project/dev.ts';
 import { ensureBuilt } from '../../../tools/build.mjs';
 import { scratchFolder, write } from '../../runtime/config/folder.ts';
@@ -49,3 +49,23 @@ it.skipIf(!hasTerminal)('opens the page of the program at a terminal, signed in'
   terminal.stdin.write('\u0003');
   await ended;
 });
+
+// Bug hunted: npm that was killed left a program behind, which kept its port.
+it('ends with the process that started it', async () => {
+  const folder = scratchFolder();
+  write(folder, 'package.json', '{ "type": "module" }');
+  write(folder, 'node_modules/.keep', '');
+  symlinkSync(root, join(folder, 'node_modules/troupe'));
+  const text = `import { startTroupe } from 'troupe/agents';\nawait startTroupe({ data: 'data', port: 0 });\n`;
+  const main = write(folder, 'main.js', text);
+  const command = `${process.execPath} ${join(root, 'bin/troupe.js')} dev ${main} & wait`;
+  const env = { HOME: folder, PATH: process.env['PATH'] };
+  const parent = spawn('sh', ['-c', command], { cwd: folder, env, stdio: 'ignore' });
+  onTestFinished(() => void parent.kill('SIGKILL'));
+  const running = join(folder, 'data', 'gateway.json');
+  await eventually(() => expect(existsSync(running)).toBe(true), 60_000);
+  const { pid } = JSON.parse(readFileSync(running, 'utf8')) as { pid: number };
+  onTestFailed(() => void process.kill(pid, 'SIGKILL'));
+  parent.kill('SIGKILL');
+  await eventually(() => expect(() => process.kill(pid, 0)).toThrow(/ESRCH/), 30_000);
+}, 120_000);

@@ -187,6 +187,26 @@ describe('an envelope under faults', () => {
     expect(proxy.came[1]!.atMs - proxy.came[0]!.atMs).toBeGreaterThanOrEqual(990);
   });
 
+  // Bug hunted: seven attempts were over after three seconds, before a killed troupe was back.
+  it('is sent again until the server is back, however many attempts that takes', async () => {
+    const proxy = await flaky();
+    const client = await clientOf({ url: proxy.url, pauseMsMax: 20 });
+    proxy.plan(...Array.from({ length: 12 }, (_, at) => (at === 3 ? 'lost' : 'page')));
+    const task = await client.submit('conformance.count_call', {});
+    expect((await client.finished(task)).result).toEqual({ calls: 1 });
+    expect(proxy.came).toHaveLength(13);
+    expect(new Set(proxy.came.map(({ envelope }) => envelope.idempotency_key)).size).toBe(1);
+  });
+
+  it('is given up when its time is over', async () => {
+    const proxy = await flaky();
+    const client = await clientOf({ url: proxy.url, retryMs: 200, pauseMsMax: 20 });
+    proxy.plan(...Array.from({ length: 1_000 }, () => 'page' as const));
+    const refusal = await refusalOf(client.submit('conformance.count_call', {}));
+    expect(refusal).toMatchObject({ code: 'UNAVAILABLE', status: 502 });
+    expect(proxy.came.length).toBeGreaterThan(1);
+  });
+
   it('finds the first result under its key, and CONFLICT with another payload', async () => {
     const client = await clientOf();
     const key = { idempotencyKey: randomUUID() };

@@ -1,11 +1,24 @@
 /** The sections for tools, hooks, skills, queues and budgets: accepted and refused values. */
 import { describe, expect, it } from 'vitest';
-import { Secret } from '../../../runtime/config/index.ts';
-import { load, problemsOf } from './folder.ts';
+import { noteOwnTools, Secret } from '../../../runtime/config/index.ts';
+import { load, problemsOf, scratchFolder } from './folder.ts';
 
 const paths = (text: string) => problemsOf(text).map(({ path }) => path);
 
 describe('the tools', () => {
+  it('of a program of a user may be listed, also by commands after the program ran', () => {
+    const listed = `{ tools: { allow: ['stock_level'] }, agents: { spawnDefaults: { sandbox: { allowlist: ['stock_level'] } } } }`;
+    expect(paths(listed)).toEqual(['tools.allow[0]', 'agents.spawnDefaults.sandbox.allowlist[0]']);
+    expect(problemsOf(listed)[0]?.message).toContain('startTroupe({ tools })');
+    expect(problemsOf(listed, { ownTools: ['stock_level'] })).toEqual([]);
+    const home = scratchFolder();
+    noteOwnTools(home, ['stock_level']);
+    expect(problemsOf(listed, { flags: { data: home } })).toEqual([]);
+    expect(problemsOf(listed, { flags: { data: home }, ownTools: ['stock_leve'] })).toHaveLength(2);
+    noteOwnTools(home, []);
+    expect(problemsOf(listed, { flags: { data: home } })).toHaveLength(2);
+  });
+
   it('have a default for everything that agents need', () => {
     const { tools, hooks, skills, messages, budget } = load('{}').config;
     expect(tools.exec).toMatchObject({ boundary: 'auto', network: false, ask: 'on-miss' });

@@ -57,8 +57,9 @@ class TroupeClient:
         *,
         kid: Optional[str] = None,
         signer: Optional[Signer] = None,
-        attempts_max: int = 7,
-        pause_sec_max: float = 30.0,
+        retry_sec: float = 120.0,
+        attempts_max: Optional[int] = None,
+        pause_sec_max: float = 10.0,
         timeout_sec: float = 30.0,
         patience_sec: float = 600.0,
     ) -> None:
@@ -67,7 +68,9 @@ class TroupeClient:
         :param sub: like ``roles`` and ``tenant``, the value in the token
         :param signer: returns the Ed25519 signature of its argument; with ``kid`` every envelope
             is signed
-        :param attempts_max: attempts per request, including the first
+        :param retry_sec: for how long a request is retried after temporary failures
+        :param attempts_max: attempts per request, including the first; default: no limit but
+            ``retry_sec``
         :param pause_sec_max: maximum backoff between two attempts
         :param timeout_sec: maximum time without data in one response
         :param patience_sec: how long failures are tolerated while following a task
@@ -79,6 +82,7 @@ class TroupeClient:
         self._principal = {"sub": sub, "roles": list(roles)}
         self._kid = kid
         self._signer = signer
+        self._retry_sec = retry_sec
         self._attempts_max = attempts_max
         self._pause_sec_max = pause_sec_max
         self._patience_sec = patience_sec
@@ -304,14 +308,17 @@ class TroupeClient:
     def _again(self, ask: Callable[[], T]) -> T:
         """Retries an idempotent request while its failures are temporary."""
         attempt = 0
+        until = time.monotonic() + self._retry_sec
         while True:
             attempt += 1
             try:
                 return ask()
             except TroupeRefusal as refusal:
-                if not refusal.may_pass or attempt >= self._attempts_max:
+                if not refusal.may_pass or attempt == self._attempts_max:
                     raise
                 pause = self._pause_sec(attempt, refusal.retry_after_sec)
+                if time.monotonic() + pause > until:
+                    raise
             time.sleep(pause)
 
     def _pause_sec(self, attempt: int, retry_after_sec: Optional[float] = None) -> float:
