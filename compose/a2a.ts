@@ -245,7 +245,11 @@ const routesOf = (served: Served): readonly Route[] => {
     }),
     ...artifactRoutes({
       artifacts: tasks.services.artifacts,
-      authenticate: writer.authenticate,
+      authenticate: async (credentials) => {
+        const caller = await writer.authenticate(credentials);
+        served.processServices.disks.assertRoom();
+        return caller;
+      },
       authenticateReader: reader.authenticate,
       publicUrl: tasks.publicUrl,
     }),

@@ -80,6 +80,7 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
   processServices.plugins.start();
   openMcpServers(processServices, system, true);
   announcements.open({ system, shards, node: id });
+  processServices.disks.onMode((isReadOnly) => system.cordon(id, isReadOnly));
   processServices.metrics.watch(system, { node: id, shards });
   const metrics = await serveOwnMetrics(config, processServices).catch(async (error: unknown) => {
     await system.stop();
@@ -93,6 +94,7 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
     registration.close();
     await system.stop();
     await joined.channels.close();
+    processServices.disks.close();
     await closeTools(processServices);
     await processServices.plugins.close();
     await metrics?.close();
@@ -121,6 +123,7 @@ export async function startClusterGateway(
     following.close();
     left.abort();
     await system.stop();
+    processServices.disks.close();
     await closeTools(processServices);
     await processServices.plugins.close();
   };

@@ -69,6 +69,7 @@ export async function startTroupe(
     await system.tell(root, { type: 'root.drain' }, { principal: SYSTEM_PRINCIPAL });
     await system.stop();
     await channels.close();
+    processServices.disks.close();
     await closeTools(processServices);
     await processServices.plugins.close();
   };

@@ -107,6 +107,7 @@ function listen(
     },
     ofTenant: (tenant) =>
       tenant === DEFAULT_TENANT ? home : tenantOptions(processServices, tenant),
+    diskFault: processServices.disks.fault,
     version: packageJson.version,
     log: processServices.log,
     clock: systemClock,

@@ -20,6 +20,7 @@ export const operationServices = (
   hooks: (tenant) => partsFor(processServices, tenant).services.hooks.names(),
   remoteServers: (tenant) => remoteServersOf(partsFor(processServices, tenant).config),
   plugins: processServices.plugins,
+  disks: () => processServices.disks.disks(),
   configuration: {
     status: () => processServices.live.status(),
     assertValues: (values) => processServices.live.assertValues(values),

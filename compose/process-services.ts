@@ -15,6 +15,7 @@ import { watchMachine } from '../installation/cell-gauges.ts';
 import { Late } from '../installation/late.ts';
 import { mcpReportsTo } from '../installation/mcp-servers.ts';
 import { watchMemory } from '../installation/memory-options.ts';
+import { type DiskWatch, watchDisks } from '../installation/disk/disk-watch.ts';
 import { createLog } from '../installation/process-log.ts';
 import { LogRing } from '../installation/setup/log-ring.ts';
 import { LiveConfig } from '../installation/live/live-config.ts';
@@ -40,6 +41,7 @@ export type ProcessServices = InstallationParts & {
   /** the latest lines of `log` */
   readonly ring: LogRing;
   readonly metrics: Metrics;
+  readonly disks: DiskWatch;
   /** code of others; started and stopped with the process */
   readonly plugins: Plugins;
   readonly bucket: Late<Artifacts>;
@@ -51,6 +53,7 @@ export type ProcessServices = InstallationParts & {
     | 'supervisor'
     | 'limits'
     | 'onAlarm'
+    | 'refusalOf'
     | 'onDeadLetter'
     | 'tenantWeights'
     | 'history'
@@ -110,10 +113,14 @@ export function createProcessServices(
     [parts, ...parts.tenants.values()].map(({ memory }) => memory),
     metrics,
   );
+  const live = liveConfig(config, { parts, clustered, log });
+  const disks = watchDisks(config, { log, metrics });
+  live.onChange('process', (now) => disks.configured(now));
   return {
     ...parts,
     ...logging,
-    live: liveConfig(config, { parts, clustered, log }),
+    live,
+    disks,
     plugins,
     metrics,
     bucket,
@@ -125,6 +132,7 @@ export function createProcessServices(
       tenantWeights,
       history,
       tenantRunningMax: config.a2a.quota.runningMax,
+      refusalOf: disks.refusalOf,
       onAlarm: (what) => log.warn({ alarm: true }, what),
       onDeadLetter: (letter) => metrics.deadLetter(deadLetterLabels(letter)),
     },

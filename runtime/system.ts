@@ -40,6 +40,8 @@ export type SendOptions = {
   readonly ttlMs?: number;
   /** W3C trace id, carried on to every message this one causes */
   readonly traceId?: string;
+  /** part of work that was accepted before: read-only mode does not refuse it */
+  readonly continues?: true;
 };
 
 /**

@@ -59,6 +59,7 @@ export const testServices = (
   hooks: () => [],
   remoteServers: () => [],
   plugins: NO_PLUGINS,
+  disks: () => [],
   configuration: {
     status: () => ({
       restartNeeded: [],
