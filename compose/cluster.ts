@@ -22,6 +22,7 @@ import { createAgentRegistration } from './a2a.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
 import { WorkerAnnouncements } from '../actors/root/worker-announcements.ts';
 import { shareKeys } from '../installation/cell-keys.ts';
+import { watchCertificates } from '../installation/certificate-watch.ts';
 import { watchStorage } from '../installation/cell-gauges.ts';
 import { lateAsk } from '../agent/late-ask.ts';
 import { countTakeover, logPlacement } from '../installation/placement-log.ts';
@@ -196,6 +197,7 @@ async function openPorts(
     signal,
   });
   joined = true;
+  watchCertificates(config, { log, metrics });
   watchStorage(metrics, () => ports.storage(), nats.storageBytes);
   return { ports, name };
 }

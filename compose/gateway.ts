@@ -108,6 +108,7 @@ function listen(
     ofTenant: (tenant) =>
       tenant === DEFAULT_TENANT ? home : tenantOptions(processServices, tenant),
     diskFault: processServices.disks.fault,
+    clockJump: processServices.clockJumps.fault,
     version: packageJson.version,
     log: processServices.log,
     clock: systemClock,

@@ -16,6 +16,7 @@ import { Late } from '../installation/late.ts';
 import { mcpReportsTo } from '../installation/mcp-servers.ts';
 import { watchMemory } from '../installation/memory-options.ts';
 import { type DiskWatch, watchDisks } from '../installation/disk/disk-watch.ts';
+import { type ClockJumps, watchClock } from '../installation/clock-jumps.ts';
 import { createLog } from '../installation/process-log.ts';
 import { LogRing } from '../installation/setup/log-ring.ts';
 import { LiveConfig } from '../installation/live/live-config.ts';
@@ -30,7 +31,7 @@ import type { OperationServices } from '../operations/operation.ts';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { type Config, ownSections, tenantConfig } from '../runtime/config/index.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
-import type { Artifacts, SystemOptions } from '../runtime/index.ts';
+import { type Artifacts, type SystemOptions, systemClock } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
 import { deadLetterLabels } from '../runtime/observe/dead-letter-labels.ts';
 
@@ -42,6 +43,7 @@ export type ProcessServices = InstallationParts & {
   readonly ring: LogRing;
   readonly metrics: Metrics;
   readonly disks: DiskWatch;
+  readonly clockJumps: ClockJumps;
   /** code of others; started and stopped with the process */
   readonly plugins: Plugins;
   readonly bucket: Late<Artifacts>;
@@ -121,6 +123,7 @@ export function createProcessServices(
     ...logging,
     live,
     disks,
+    clockJumps: watchClock(systemClock, { log, metrics }),
     plugins,
     metrics,
     bucket,

@@ -64,6 +64,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     httpListener({
       system,
       diskFault: options.diskFault,
+      clockJump: options.clockJump,
       clock,
       page,
       routes,

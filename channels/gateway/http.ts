@@ -17,6 +17,7 @@ import { type Page, SECURITY_HEADERS, servePage } from './web-page.ts';
 export type HttpOptions = {
   readonly system: System;
   readonly diskFault: (() => string | undefined) | undefined;
+  readonly clockJump: (() => string | undefined) | undefined;
   readonly clock: Clock;
   readonly page: Page;
   readonly routes: Listener;
@@ -29,6 +30,7 @@ export const httpListener =
   ({
     system,
     diskFault,
+    clockJump,
     clock,
     page,
     routes,
@@ -40,7 +42,7 @@ export const httpListener =
     const path = (request.url ?? '/').split(/[?#]/, 1)[0] ?? '/';
     const fault = authMode === 'none' ? directnessFault(request, proxies) : undefined;
     if (path === '/healthz') json(request, response, 200, { ok: true, status: 'live' });
-    else if (path === '/readyz') ready({ system, diskFault, clock }, request, response);
+    else if (path === '/readyz') ready({ system, diskFault, clockJump, clock }, request, response);
     else if (fault !== undefined) refuse(request, response, 403, 'FORBIDDEN', fault);
     else if (page.has(path)) {
       if (isRead(request)) servePage(page, path, request, response);
@@ -110,7 +112,12 @@ const refuse = (
 };
 
 const ready = (
-  { system, diskFault, clock }: Pick<HttpOptions, 'system' | 'diskFault' | 'clock'>,
+  {
+    system,
+    diskFault,
+    clockJump,
+    clock,
+  }: Pick<HttpOptions, 'system' | 'diskFault' | 'clockJump' | 'clock'>,
   request: IncomingMessage,
   response: ServerResponse,
 ): void => {
@@ -120,7 +127,7 @@ const ready = (
   if (disk !== undefined && system.nodes().length > 0)
     return json(request, response, 503, { ready: false, why: disk, disk });
   if (isReady(shards)) {
-    const fault = clockFault(clockStatus(shards, clock.wallMs()));
+    const fault = clockFault(clockStatus(shards, clock.wallMs())) ?? clockJump?.();
     const note = defined({ clock: fault, disk });
     json(request, response, 200, { ready: true, shards: shards.length, ...note });
     return;

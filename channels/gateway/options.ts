@@ -58,6 +58,8 @@ export type GatewayOptions = TenantOptions & {
   readonly payloads?: Payloads;
   /** why this gateway accepts no new work at present; default: it always does */
   readonly diskFault?: () => string | undefined;
+  /** the last jump of this machine's clock, as text; default: none is known */
+  readonly clockJump?: () => string | undefined;
   readonly log: Logger;
   readonly clock: Clock;
 };
