@@ -131,7 +131,7 @@ function openEdge({
     ...defined({ locality, artifactsLocality }),
     localities,
     outstanding,
-    tasksMax: config.a2a.quota.tasksMax,
+    tasksMax: () => processServices.live.now.a2a.quota.tasksMax,
     open: (envelope) => tasks.sealer.open(envelope),
     artifacts: tasks.services.artifacts,
     fits: async (schema, value) => {

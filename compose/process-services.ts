@@ -134,7 +134,7 @@ export function createProcessServices(
       limits: { groupTurnsMax, residentsMax },
       tenantWeights,
       history,
-      tenantRunningMax: config.a2a.quota.runningMax,
+      tenantRunningMax: () => live.now.a2a.quota.runningMax,
       refusalOf: disks.refusalOf,
       onAlarm: (what) => log.warn({ alarm: true }, what),
       onDeadLetter: (letter) => metrics.deadLetter(deadLetterLabels(letter)),

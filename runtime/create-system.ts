@@ -79,7 +79,7 @@ export type SystemOptions = {
   /** shares of tenants against each other, 0.01 to 100 each; default 1 */
   readonly tenantWeights?: Readonly<Record<string, number>>;
   /** effects of one tenant that this process runs at once; others wait; default no limit */
-  readonly tenantRunningMax?: number;
+  readonly tenantRunningMax?: number | (() => number);
   /** provides the workspaces of actors; without it effects have none */
   readonly workspaces?: Workspaces;
   /** labels of this process: effects that require others run elsewhere, or wait; default none */

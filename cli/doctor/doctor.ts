@@ -30,7 +30,7 @@ function lineOf({ status, check, message, remedy }: Finding): string {
 }
 
 /** The checks in order. Without a valid configuration only those run that do not need one. */
-async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
+export async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
   const checks = await import('./doctor-checks.ts');
   const { artifactStore } = await import('./doctor-artifacts.ts');
   const { backupAge } = await import('./doctor-backup.ts');
