@@ -27,9 +27,10 @@ import { watchStorage } from '../installation/cell-gauges.ts';
 import { lateAsk } from '../agent/late-ask.ts';
 import { countTakeover, logPlacement } from '../installation/placement-log.ts';
 import { createChannelHost } from './channels.ts';
-import { openProcessServices, type ProcessServices } from './process-services.ts';
+import { noticesOf, openProcessServices, type ProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { seedCluster, seedTenants } from '../installation/root-settings.ts';
+import { noticeSandbox } from '../installation/sandbox-notice.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
 import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { type ConfigOrigin, followConfiguration } from '../installation/live/follow.ts';
@@ -69,7 +70,8 @@ export type NodeOptions = ConfigOrigin & {
  * @throws TroupeError when NATS refuses it; the reason with which `signal` aborted
  */
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
-  const processServices = await openProcessServices(config, true, options.own);
+  const opened = await openProcessServices(config, true, options.own);
+  const processServices = { ...opened, sandbox: noticeSandbox(config, opened.log) };
   const announcements = new WorkerAnnouncements();
   const onEvent = (event: PlacementEvent) => {
     announcements.onPlacementEvent(event);
@@ -248,6 +250,7 @@ async function joinCluster(
         role,
         name,
         version: packageJson.version,
+        notices: () => noticesOf(processServices),
         weight: config.cluster.weight,
         drainMs: config.cluster.drainSeconds * 1_000,
         onEvent(event) {

@@ -19,6 +19,7 @@ import { type DiskWatch, watchDisks } from '../installation/disk/disk-watch.ts';
 import { type ClockJumps, watchClock } from '../installation/clock-jumps.ts';
 import { createLog } from '../installation/process-log.ts';
 import { LogRing } from '../installation/setup/log-ring.ts';
+import type { SandboxNotice } from '../installation/sandbox-notice.ts';
 import { LiveConfig } from '../installation/live/live-config.ts';
 import { assertStartable } from '../installation/start-rules.ts';
 import { replaceTalkRules } from '../installation/talk-rules.ts';
@@ -44,6 +45,7 @@ export type ProcessServices = InstallationParts & {
   readonly metrics: Metrics;
   readonly disks: DiskWatch;
   readonly clockJumps: ClockJumps;
+  readonly sandbox: SandboxNotice;
   /** code of others; started and stopped with the process */
   readonly plugins: Plugins;
   readonly bucket: Late<Artifacts>;
@@ -76,6 +78,9 @@ export type OwnParts = {
   readonly plugins?: Plugins;
   readonly logging?: Logging;
 };
+
+/** Of a process that runs no commands. */
+const NO_NOTICE: SandboxNotice = { fault: () => undefined };
 
 type Logging = Pick<ProcessServices, 'log' | 'ring'>;
 
@@ -124,6 +129,7 @@ export function createProcessServices(
     live,
     disks,
     clockJumps: watchClock(systemClock, { log, metrics }),
+    sandbox: NO_NOTICE,
     plugins,
     metrics,
     bucket,
@@ -156,6 +162,14 @@ function liveConfig(
   });
   return live;
 }
+
+/** What operators should know about the process, in a sentence each. */
+export const noticesOf = ({
+  disks,
+  clockJumps,
+  sandbox,
+}: Pick<ProcessServices, 'disks' | 'clockJumps' | 'sandbox'>): readonly string[] =>
+  [disks.fault(), clockJumps.fault(), sandbox.fault()].filter((text) => text !== undefined);
 
 /**
  * Includes the plugins, which are not started, and the hooks of the installation.

@@ -22,6 +22,9 @@ const show = defineOperation({
     root: Type.Optional(ObjectOf<RootRow>()),
     placement: Type.Optional(ObjectOf<PlacementRow>()),
     alarms: Type.Array(ObjectOf<AlarmRow>(), { description: 'Actors that were given up' }),
+    notices: Type.Array(Type.String(), {
+      description: 'What operators should know about the process that answers',
+    }),
     disks: Type.Array(ObjectOf<DiskSpace>(), {
       description: 'Disks with data of the process that answers; `readOnly`: no new work there',
     }),
@@ -33,7 +36,7 @@ const show = defineOperation({
     operationId: 'getCluster',
     responses: { 200: 'As the gateway knows it' },
   },
-  run({ system, disks }) {
+  run({ system, disks, notices }) {
     const { index } = system;
     const rowOf = <Row>(key: string) => index.get<Row>('cluster', DEFAULT_TENANT, key);
     const nodes = [...system.nodes()];
@@ -44,6 +47,7 @@ const show = defineOperation({
       shards: [...system.status()],
       ...defined({ root: rowOf<RootRow>('root'), placement: rowOf<PlacementRow>('placement') }),
       alarms: alarms.map(({ value }) => value),
+      notices: [...notices()],
       disks: [...disks()],
     };
   },

@@ -44,6 +44,8 @@ export type OperationServices = {
   };
   /** the disks with data of this process */
   disks(this: void): readonly DiskSpace[];
+  /** what operators should know about this process, in a sentence each */
+  notices(this: void): readonly string[];
   readonly configuration: {
     status(this: void): ConfigurationStatus;
     /** @throws TroupeError INVALID_ARGUMENT for values that cannot be set for the whole cluster */

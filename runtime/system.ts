@@ -219,6 +219,8 @@ export type NodeStatus = {
   /** number of shards that it owns */
   readonly shards: number;
   readonly ageMs: number;
+  /** what operators should know about it; absent without any */
+  readonly notices?: readonly string[];
 };
 
 export type NodeLoad = {

@@ -60,6 +60,7 @@ export const testServices = (
   remoteServers: () => [],
   plugins: NO_PLUGINS,
   disks: () => [],
+  notices: () => [],
   configuration: {
     status: () => ({
       restartNeeded: [],

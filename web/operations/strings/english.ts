@@ -298,6 +298,7 @@ export const strings = {
     uptime: 'Uptime',
     memory: 'Free memory',
     disk: 'Free disk',
+    notice: 'notice',
     diskState: { low: 'little space', readOnly: 'read-only' },
     diskLeft: (size: string, folder: string) => `${size} free on the disk with ${folder}.`,
     readOnlyHelp:

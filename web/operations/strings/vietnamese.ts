@@ -297,6 +297,7 @@ export const strings: Strings = {
     uptime: 'Thời gian chạy',
     memory: 'Bộ nhớ trống',
     disk: 'Đĩa trống',
+    notice: 'lưu ý',
     diskState: { low: 'sắp đầy', readOnly: 'chỉ đọc' },
     diskLeft: (size, folder) => `Còn trống ${size} trên đĩa có ${folder}.`,
     readOnlyHelp: 'Không nhận việc mới. Vẫn đọc và xóa được. Tự hết khi có đủ chỗ trống.',

@@ -34,6 +34,7 @@ type Whole = {
   readonly shards: readonly Shard[];
   readonly placement?: { readonly status: string };
   readonly disks?: readonly DiskSpace[];
+  readonly notices?: readonly string[];
 };
 type Objective = {
   readonly name: string;
@@ -72,6 +73,7 @@ export const Cluster = ({ workspace, view }: ViewProps) => {
         <p class="loading">{strings.loading}</p>
       )}
       <Disks disks={whole?.disks ?? []} />
+      <Notices own={whole?.notices ?? []} nodes={nodes} />
       {info && (
         <Part title={own.process}>
           <Facts
@@ -123,6 +125,23 @@ const Disks = ({ disks }: { disks: readonly DiskSpace[] }) => {
         </p>
       ))}
     </Part>
+  );
+};
+
+/** Of the process that answers, and of the others by name. */
+const Notices = (props: { own: readonly string[]; nodes: readonly ClusterProcess[] }) => {
+  const ofNodes = props.nodes.flatMap(({ name, notices = [] }) =>
+    notices.map((text) => `${name}: ${text}`),
+  );
+  const all = props.nodes.length > 0 ? ofNodes : props.own;
+  return (
+    <>
+      {all.map((text) => (
+        <p key={text} role="alert">
+          <Pill tone="warn" text={own.notice} /> {text}
+        </p>
+      ))}
+    </>
   );
 };
 
