@@ -16,16 +16,25 @@ import { announced, runProgram, startProgram } from '../cli/program.ts';
 const TOKEN = 'token-of-this-test-0123456789';
 const FILE = 'deploy/sandbox.yml';
 
-/** As the container sees it: only node, and no program of the sandbox. */
-function pathWithout(): string {
+/** Only node: no engine of containers. */
+function onlyNode(): string {
   const folder = scratchFolder();
   symlinkSync(process.execPath, join(folder, 'node'));
   return folder;
 }
 
+/** What bwrap prints under the seccomp rules of an engine. */
+function pathWithForbiddenNamespaces(): string {
+  const folder = onlyNode();
+  const text =
+    'No permissions to create new namespace, likely because the kernel does not allow it';
+  chmodSync(write(folder, 'bwrap', `#!/bin/sh\necho 'bwrap: ${text}' >&2\nexit 1\n`), 0o755);
+  return folder;
+}
+
 /** A bwrap whose user namespaces the kernel refuses, as in a container without grants. */
 function pathWithRefusedNamespaces(): string {
-  const folder = pathWithout();
+  const folder = onlyNode();
   const refused = `#!/bin/sh
 exec /usr/bin/unshare --user --map-root-user /bin/sh -c \\
   'echo 0 > /proc/sys/user/max_user_namespaces; exec /usr/bin/bwrap "$@"' bwrap "$@"
@@ -63,7 +72,7 @@ const mayRefuse = ((): boolean => {
 })();
 
 const cases: readonly (readonly [string, () => string, boolean])[] = [
-  ['bubblewrap is missing', pathWithout, true],
+  ['the engine forbids user namespaces', pathWithForbiddenNamespaces, true],
   ['the kernel refuses user namespaces', pathWithRefusedNamespaces, mayRefuse],
 ];
 
@@ -93,7 +102,9 @@ it.skipIf(!('boundary' in found) || process.getuid?.() !== 0)(
     chownSync(home, 65_534, 65_534);
     chmodSync(home, 0o755);
     const { stdout } = await runProgram(['doctor'], { home, env });
-    expect(stdout).toMatch(/ok {4}sandbox: commands of sandboxed sessions run in (bubblewrap|docker)/);
+    expect(stdout).toMatch(
+      /ok {4}sandbox: commands of sandboxed sessions run in (bubblewrap|docker)/,
+    );
     expect(stdout).not.toContain(FILE);
   },
   60_000,
