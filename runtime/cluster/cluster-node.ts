@@ -41,7 +41,6 @@ export type ClusterOptions = {
   /** how long running effects may finish when the node stops; default 20,000 */
   readonly drainMs?: number;
   readonly onEvent?: (event: PlacementEvent) => void;
-  /** what operators should know about this process, in a sentence each */
   readonly notices?: () => readonly string[];
   /** the same on every node of a cell; a server on the same machine allows shorter ones */
   readonly timings?: Partial<Timings>;
