@@ -13,4 +13,9 @@ const AGENTS = { sub: 'agents', roles: [] };
 export const lateAsk =
   (system: () => Promise<Pick<System, 'ask'>>): AgentServices['ask'] =>
   async (to, event, options = {}) =>
-    (await system()).ask(to, event, { principal: AGENTS, timeoutMs: ASK_MS, ...options });
+    (await system()).ask(to, event, {
+      principal: AGENTS,
+      timeoutMs: ASK_MS,
+      continues: true,
+      ...options,
+    });

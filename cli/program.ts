@@ -25,6 +25,7 @@ import type { DevOptions } from './project/dev.ts';
 import type { InitOptions } from './project/init.ts';
 import type { OpenOptions } from './open.ts';
 import type { CommonOptions } from './options.ts';
+import type { SupportOptions } from './support/support-bundle.ts';
 import { addSdkCommand } from './sdk-commands.ts';
 import { addTransferCommands } from './transfer/transfer-commands.ts';
 import { addOperationGroups, operationGroupNames } from './operation-groups.ts';
@@ -56,6 +57,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     addReplay,
     addConfigCommands(args),
     addDoctor,
+    addSupportBundle,
     addCompletion,
     addProjectCommands,
   ];
@@ -180,6 +182,17 @@ function addCompletion(program: Command, finish: Finish): void {
     .action(async (shell: Shell) => {
       const whole = await buildProgram(finish, [...operationGroupNames, configGroup]);
       finish((await import('./completion.ts')).completion(shell, whole));
+    });
+}
+
+function addSupportBundle(program: Command, finish: Finish): void {
+  withJson(withConfig(program.command('support-bundle')))
+    .option('--out <file>', 'the archive; default troupe-support-TIME.tar.gz in this folder')
+    .option('--list', 'only print what it would contain')
+    .description('write an archive for a report of a problem, without secrets and conversations')
+    .addHelpText('after', examples('troupe support-bundle --list', 'troupe support-bundle'))
+    .action(async (options: SupportOptions) => {
+      finish(await (await import('./support/support-bundle.ts')).supportBundle(options));
     });
 }
 

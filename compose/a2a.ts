@@ -131,7 +131,7 @@ function openEdge({
     ...defined({ locality, artifactsLocality }),
     localities,
     outstanding,
-    tasksMax: config.a2a.quota.tasksMax,
+    tasksMax: () => processServices.live.now.a2a.quota.tasksMax,
     open: (envelope) => tasks.sealer.open(envelope),
     artifacts: tasks.services.artifacts,
     fits: async (schema, value) => {
@@ -245,7 +245,11 @@ const routesOf = (served: Served): readonly Route[] => {
     }),
     ...artifactRoutes({
       artifacts: tasks.services.artifacts,
-      authenticate: writer.authenticate,
+      authenticate: async (credentials) => {
+        const caller = await writer.authenticate(credentials);
+        served.processServices.disks.assertRoom();
+        return caller;
+      },
       authenticateReader: reader.authenticate,
       publicUrl: tasks.publicUrl,
     }),

@@ -22,13 +22,15 @@ import { createAgentRegistration } from './a2a.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
 import { WorkerAnnouncements } from '../actors/root/worker-announcements.ts';
 import { shareKeys } from '../installation/cell-keys.ts';
+import { watchCertificates } from '../installation/certificate-watch.ts';
 import { watchStorage } from '../installation/cell-gauges.ts';
 import { lateAsk } from '../agent/late-ask.ts';
 import { countTakeover, logPlacement } from '../installation/placement-log.ts';
 import { createChannelHost } from './channels.ts';
-import { openProcessServices, type ProcessServices } from './process-services.ts';
+import { noticesOf, openProcessServices, type ProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { seedCluster, seedTenants } from '../installation/root-settings.ts';
+import { noticeSandbox } from '../installation/sandbox-notice.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
 import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { type ConfigOrigin, followConfiguration } from '../installation/live/follow.ts';
@@ -68,7 +70,8 @@ export type NodeOptions = ConfigOrigin & {
  * @throws TroupeError when NATS refuses it; the reason with which `signal` aborted
  */
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
-  const processServices = await openProcessServices(config, true, options.own);
+  const opened = await openProcessServices(config, true, options.own);
+  const processServices = { ...opened, sandbox: noticeSandbox(config, opened.log) };
   const announcements = new WorkerAnnouncements();
   const onEvent = (event: PlacementEvent) => {
     announcements.onPlacementEvent(event);
@@ -80,6 +83,7 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
   processServices.plugins.start();
   openMcpServers(processServices, system, true);
   announcements.open({ system, shards, node: id });
+  processServices.disks.onMode((isReadOnly) => system.cordon(id, isReadOnly));
   processServices.metrics.watch(system, { node: id, shards });
   const metrics = await serveOwnMetrics(config, processServices).catch(async (error: unknown) => {
     await system.stop();
@@ -93,6 +97,7 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
     registration.close();
     await system.stop();
     await joined.channels.close();
+    processServices.disks.close();
     await closeTools(processServices);
     await processServices.plugins.close();
     await metrics?.close();
@@ -121,6 +126,7 @@ export async function startClusterGateway(
     following.close();
     left.abort();
     await system.stop();
+    processServices.disks.close();
     await closeTools(processServices);
     await processServices.plugins.close();
   };
@@ -193,6 +199,7 @@ async function openPorts(
     signal,
   });
   joined = true;
+  watchCertificates(config, { log, metrics });
   watchStorage(metrics, () => ports.storage(), nats.storageBytes);
   return { ports, name };
 }
@@ -243,6 +250,7 @@ async function joinCluster(
         role,
         name,
         version: packageJson.version,
+        notices: () => noticesOf(processServices),
         weight: config.cluster.weight,
         drainMs: config.cluster.drainSeconds * 1_000,
         onEvent(event) {

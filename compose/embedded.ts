@@ -10,6 +10,7 @@ import { createChannelHost } from './channels.ts';
 import { openProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { watchBackups } from '../installation/backup-parts.ts';
+import { noticeSandbox } from '../installation/sandbox-notice.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
 import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { type ConfigOrigin, followConfiguration } from '../installation/live/follow.ts';
@@ -39,7 +40,8 @@ export async function startTroupe(
   own: OwnAgents = {},
   origin: ConfigOrigin = {},
 ): Promise<Troupe> {
-  const processServices = await openProcessServices(config, false, own);
+  const opened = await openProcessServices(config, false, own);
+  const processServices = { ...opened, sandbox: noticeSandbox(config, opened.log) };
   const { log, agents } = processServices;
   const { runtime } = config;
   const tasks = await openTaskParts(config, processServices, own);
@@ -69,6 +71,7 @@ export async function startTroupe(
     await system.tell(root, { type: 'root.drain' }, { principal: SYSTEM_PRINCIPAL });
     await system.stop();
     await channels.close();
+    processServices.disks.close();
     await closeTools(processServices);
     await processServices.plugins.close();
   };

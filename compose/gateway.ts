@@ -107,6 +107,8 @@ function listen(
     },
     ofTenant: (tenant) =>
       tenant === DEFAULT_TENANT ? home : tenantOptions(processServices, tenant),
+    diskFault: processServices.disks.fault,
+    clockJump: processServices.clockJumps.fault,
     version: packageJson.version,
     log: processServices.log,
     clock: systemClock,

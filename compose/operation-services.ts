@@ -6,7 +6,7 @@ import { partsFor } from '../installation/tenant-parts.ts';
 import type { OperationServices } from '../operations/operation.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { type System, systemClock } from '../runtime/index.ts';
-import type { GatewayServices, ProcessServices } from './process-services.ts';
+import { type GatewayServices, noticesOf, type ProcessServices } from './process-services.ts';
 
 export const operationServices = (
   system: System,
@@ -20,6 +20,8 @@ export const operationServices = (
   hooks: (tenant) => partsFor(processServices, tenant).services.hooks.names(),
   remoteServers: (tenant) => remoteServersOf(partsFor(processServices, tenant).config),
   plugins: processServices.plugins,
+  disks: () => processServices.disks.disks(),
+  notices: () => noticesOf(processServices),
   configuration: {
     status: () => processServices.live.status(),
     assertValues: (values) => processServices.live.assertValues(values),

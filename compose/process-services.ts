@@ -15,8 +15,11 @@ import { watchMachine } from '../installation/cell-gauges.ts';
 import { Late } from '../installation/late.ts';
 import { mcpReportsTo } from '../installation/mcp-servers.ts';
 import { watchMemory } from '../installation/memory-options.ts';
+import { type DiskWatch, watchDisks } from '../installation/disk/disk-watch.ts';
+import { type ClockJumps, watchClock } from '../installation/clock-jumps.ts';
 import { createLog } from '../installation/process-log.ts';
 import { LogRing } from '../installation/setup/log-ring.ts';
+import type { SandboxNotice } from '../installation/sandbox-notice.ts';
 import { LiveConfig } from '../installation/live/live-config.ts';
 import { assertStartable } from '../installation/start-rules.ts';
 import { replaceTalkRules } from '../installation/talk-rules.ts';
@@ -29,7 +32,7 @@ import type { OperationServices } from '../operations/operation.ts';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { type Config, ownSections, tenantConfig } from '../runtime/config/index.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
-import type { Artifacts, SystemOptions } from '../runtime/index.ts';
+import { type Artifacts, type SystemOptions, systemClock } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
 import { deadLetterLabels } from '../runtime/observe/dead-letter-labels.ts';
 
@@ -40,6 +43,9 @@ export type ProcessServices = InstallationParts & {
   /** the latest lines of `log` */
   readonly ring: LogRing;
   readonly metrics: Metrics;
+  readonly disks: DiskWatch;
+  readonly clockJumps: ClockJumps;
+  readonly sandbox: SandboxNotice;
   /** code of others; started and stopped with the process */
   readonly plugins: Plugins;
   readonly bucket: Late<Artifacts>;
@@ -51,6 +57,7 @@ export type ProcessServices = InstallationParts & {
     | 'supervisor'
     | 'limits'
     | 'onAlarm'
+    | 'refusalOf'
     | 'onDeadLetter'
     | 'tenantWeights'
     | 'history'
@@ -71,6 +78,9 @@ export type OwnParts = {
   readonly plugins?: Plugins;
   readonly logging?: Logging;
 };
+
+/** Of a process that runs no commands. */
+const NO_NOTICE: SandboxNotice = { fault: () => undefined };
 
 type Logging = Pick<ProcessServices, 'log' | 'ring'>;
 
@@ -110,10 +120,16 @@ export function createProcessServices(
     [parts, ...parts.tenants.values()].map(({ memory }) => memory),
     metrics,
   );
+  const live = liveConfig(config, { parts, clustered, log });
+  const disks = watchDisks(config, { log, metrics });
+  live.onChange('process', (now) => disks.configured(now));
   return {
     ...parts,
     ...logging,
-    live: liveConfig(config, { parts, clustered, log }),
+    live,
+    disks,
+    clockJumps: watchClock(systemClock, { log, metrics }),
+    sandbox: NO_NOTICE,
     plugins,
     metrics,
     bucket,
@@ -124,7 +140,8 @@ export function createProcessServices(
       limits: { groupTurnsMax, residentsMax },
       tenantWeights,
       history,
-      tenantRunningMax: config.a2a.quota.runningMax,
+      tenantRunningMax: () => live.now.a2a.quota.runningMax,
+      refusalOf: disks.refusalOf,
       onAlarm: (what) => log.warn({ alarm: true }, what),
       onDeadLetter: (letter) => metrics.deadLetter(deadLetterLabels(letter)),
     },
@@ -145,6 +162,14 @@ function liveConfig(
   });
   return live;
 }
+
+/** What operators should know about the process, in a sentence each. */
+export const noticesOf = ({
+  disks,
+  clockJumps,
+  sandbox,
+}: Pick<ProcessServices, 'disks' | 'clockJumps' | 'sandbox'>): readonly string[] =>
+  [disks.fault(), clockJumps.fault(), sandbox.fault()].filter((text) => text !== undefined);
 
 /**
  * Includes the plugins, which are not started, and the hooks of the installation.

@@ -5,9 +5,9 @@
  *
  * Each is read at a scrape, at most once a minute, so that scraping costs little.
  */
-import { X509Certificate } from 'node:crypto';
-import { readFile, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
 import { lateP95 } from '../operations/slo-report.ts';
+import { auditDay, type AuditDayRow, AUDITS_INDEX } from '../protocols/audit.ts';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import {
   isGoodKey,
@@ -20,6 +20,7 @@ import type { Config } from '../runtime/config/index.ts';
 import type { Metrics, NatsPorts, System } from '../runtime/index.ts';
 
 const EVERY_MS = 60_000;
+const DAY_MS = 86_400_000;
 /** The rows of tasks are many, so they are read less often, and a sample of them. */
 const LATE = { everyMs: 300_000, rowsMax: 20_000, hours: 1 } as const;
 
@@ -47,6 +48,9 @@ export function watchCell(
   add('troupe_key_expiry_timestamp_seconds', 'when the next program loses its last key', () =>
     nextKeyExpiry(system, names),
   );
+  add('troupe_audit_records', 'records of the audit of the last two days, of all tenants', () =>
+    recentAuditRecords(system, names),
+  );
   metrics.gauge(
     'troupe_tasks_late_p95_seconds',
     'end of 95 of 100 tasks of the last hour after their ETA, of the worst tenant',
@@ -60,6 +64,16 @@ const oldestSeconds = (effects: readonly { readonly at: number }[]): number =>
 
 const openLetters = async ({ deadLetters }: Pick<System, 'deadLetters'>): Promise<number> =>
   (await deadLetters.list()).length;
+
+/** Two days, so that the count of the last hours does not fall at midnight. */
+function recentAuditRecords({ index }: Pick<System, 'index'>, tenants: readonly string[]): number {
+  const now = Date.now();
+  const days = [now, now - DAY_MS].map(auditDay);
+  const rows = tenants.flatMap((tenant) =>
+    days.map((day) => index.get<AuditDayRow>(AUDITS_INDEX, tenant, day)),
+  );
+  return rows.reduce((sum, row) => sum + (row?.records ?? 0), 0);
+}
 
 /** A program that has a newer key is ready for the end of the older one. NaN without any key. */
 function nextKeyExpiry({ index }: Pick<System, 'index'>, tenants: readonly string[]): number {
@@ -88,11 +102,8 @@ async function worstLateness(
   return worst;
 }
 
-/**
- * The disk of the data folder, and the certificate with which this process connects to NATS, if it
- * has one.
- */
-export function watchMachine(metrics: Gauges, { home, nats }: Pick<Config, 'home' | 'nats'>): void {
+/** The disk of the data folder. */
+export function watchMachine(metrics: Gauges, { home }: Pick<Config, 'home'>): void {
   const disk = (name: string, help: string, blocks: 'blocks' | 'bavail') =>
     metrics.gauge(name, help, async () => {
       const found = await statfs(home);
@@ -100,14 +111,6 @@ export function watchMachine(metrics: Gauges, { home, nats }: Pick<Config, 'home
     });
   disk('troupe_disk_size_bytes', 'size of the file system with the data folder', 'blocks');
   disk('troupe_disk_free_bytes', 'what is free of it', 'bavail');
-  const certificate = nats.tls?.certFile;
-  if (certificate === undefined) return;
-  metrics.gauge(
-    'troupe_certificate_expiry_timestamp_seconds',
-    'end of the client certificate for NATS',
-    async () => Date.parse(new X509Certificate(await readFile(certificate)).validTo) / 1_000,
-    EVERY_MS,
-  );
 }
 
 /** @param limitBytes of the servers, which the account of this process may not know */

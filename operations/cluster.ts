@@ -1,6 +1,7 @@
 /** The processes and shards of the installation: how they are, and who owns what. */
 import { Type } from '@sinclair/typebox';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
+import type { DiskSpace } from '../protocols/disk.ts';
 import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { AlarmRow, PlacementRow, RootRow } from '../protocols/supervision.ts';
@@ -21,6 +22,12 @@ const show = defineOperation({
     root: Type.Optional(ObjectOf<RootRow>()),
     placement: Type.Optional(ObjectOf<PlacementRow>()),
     alarms: Type.Array(ObjectOf<AlarmRow>(), { description: 'Actors that were given up' }),
+    notices: Type.Array(Type.String(), {
+      description: 'What operators should know about the process that answers',
+    }),
+    disks: Type.Array(ObjectOf<DiskSpace>(), {
+      description: 'Disks with data of the process that answers; `readOnly`: no new work there',
+    }),
   }),
   errors: [],
   http: {
@@ -29,7 +36,7 @@ const show = defineOperation({
     operationId: 'getCluster',
     responses: { 200: 'As the gateway knows it' },
   },
-  run({ system }) {
+  run({ system, disks, notices }) {
     const { index } = system;
     const rowOf = <Row>(key: string) => index.get<Row>('cluster', DEFAULT_TENANT, key);
     const nodes = [...system.nodes()];
@@ -40,6 +47,8 @@ const show = defineOperation({
       shards: [...system.status()],
       ...defined({ root: rowOf<RootRow>('root'), placement: rowOf<PlacementRow>('placement') }),
       alarms: alarms.map(({ value }) => value),
+      notices: [...notices()],
+      disks: [...disks()],
     };
   },
 });

@@ -11,6 +11,7 @@
  */
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import type { Payload } from '../protocols/device.ts';
+import type { DiskSpace } from '../protocols/disk.ts';
 import type { ErrorCode } from '../protocols/errors.ts';
 import type { Scope } from '../protocols/gateway/connect.ts';
 import type { NoteInfo, NotesFound } from '../protocols/memory.ts';
@@ -41,6 +42,10 @@ export type OperationServices = {
     /** @throws TroupeError NOT_FOUND; UNAVAILABLE when it does not start */
     restart(this: void, id: string): Promise<void>;
   };
+  /** the disks with data of this process */
+  disks(this: void): readonly DiskSpace[];
+  /** what operators should know about this process, in a sentence each */
+  notices(this: void): readonly string[];
   readonly configuration: {
     status(this: void): ConfigurationStatus;
     /** @throws TroupeError INVALID_ARGUMENT for values that cannot be set for the whole cluster */

@@ -4,8 +4,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import { type Address, parseAddress, shardOf } from '../protocols/address.ts';
-import { errorData, TroupeError } from '../protocols/errors.ts';
-import type { DeadLetterAsk } from '../protocols/statechart.ts';
+import { type ErrorData, errorData, TroupeError } from '../protocols/errors.ts';
+import type { DeadLetterAsk, Message } from '../protocols/statechart.ts';
 import type { ActorDefinition } from './actor/define-actor.ts';
 import { createRegistry } from './actor/registry.ts';
 import type { Blobs } from './blobs/blobs.ts';
@@ -33,7 +33,7 @@ import type { Intent } from './shard/turn/intents.ts';
 import { registeredCharts } from './statechart/picture/registered-charts.ts';
 import { checkedReads, type ReadableState } from './state/checked-reads.ts';
 import type { State } from './state/state.ts';
-import type { System } from './system.ts';
+import type { SendOptions, System } from './system.ts';
 import type { Workspaces } from './workspaces/workspaces.ts';
 
 /** The durable store of the shards; `close` closes log and state. */
@@ -69,6 +69,8 @@ export type SystemOptions = {
    * after a crash. Must not throw
    */
   readonly onDeadLetter?: (letter: DeadLetterAsk) => void;
+  /** why this process accepts a message from outside no more at present; default: it accepts all */
+  readonly refusalOf?: (message: Message, options: SendOptions) => ErrorData | undefined;
   /** history settings: what is kept of the turns of actors */
   readonly history?: HistorySettings;
   readonly journalTail?: number;
@@ -77,7 +79,7 @@ export type SystemOptions = {
   /** shares of tenants against each other, 0.01 to 100 each; default 1 */
   readonly tenantWeights?: Readonly<Record<string, number>>;
   /** effects of one tenant that this process runs at once; others wait; default no limit */
-  readonly tenantRunningMax?: number;
+  readonly tenantRunningMax?: number | (() => number);
   /** provides the workspaces of actors; without it effects have none */
   readonly workspaces?: Workspaces;
   /** labels of this process: effects that require others run elsewhere, or wait; default none */
@@ -196,7 +198,7 @@ class RunningSystem implements System {
       log: store.log,
       env,
       clock,
-      client: this.#client,
+      client: { tell: (...message) => this.tell(...message) },
       domains,
     });
     this.charts = registeredCharts(this.#registry);
@@ -253,8 +255,10 @@ class RunningSystem implements System {
     return this.#hosting.start();
   }
 
-  readonly tell: System['tell'] = (to, event, options) => this.#client.tell(to, event, options);
-  readonly ask: System['ask'] = (to, event, options) => this.#client.ask(to, event, options);
+  readonly tell: System['tell'] = async (to, event, options) =>
+    this.#refused(event, options) ?? this.#client.tell(to, event, options);
+  readonly ask: System['ask'] = async (to, event, options) =>
+    this.#refused(event, options) ?? this.#client.ask(to, event, options);
   readonly inspect: System['inspect'] = (actor) => inspectActor(this.#reads, this.#o.shards, actor);
   readonly caughtUp: System['caughtUp'] = async (actor) => {
     await this.#hosting.readsAll();
@@ -267,6 +271,11 @@ class RunningSystem implements System {
   readonly unknownEffects: System['unknownEffects'] = () => this.#openEffects.unknown();
   readonly decide: System['decide'] = (id, decision) => this.#openEffects.decide(id, decision);
   readonly cancelEffect: System['cancelEffect'] = (id, why) => this.#openEffects.cancel(id, why);
+
+  #refused(event: Message, options: SendOptions) {
+    const error = this.#o.refusalOf?.(event, options);
+    return error && ({ kind: 'refused', error } as const);
+  }
 
   /** What the effect requires and no process has; undefined if it can run. */
   #unmetLabels(intent: Intent): string | undefined {

@@ -40,6 +40,8 @@ export type SendOptions = {
   readonly ttlMs?: number;
   /** W3C trace id, carried on to every message this one causes */
   readonly traceId?: string;
+  /** part of work that was accepted before: read-only mode does not refuse it */
+  readonly continues?: true;
 };
 
 /**
@@ -217,6 +219,8 @@ export type NodeStatus = {
   /** number of shards that it owns */
   readonly shards: number;
   readonly ageMs: number;
+  /** what operators should know about it; absent without any */
+  readonly notices?: readonly string[];
 };
 
 export type NodeLoad = {

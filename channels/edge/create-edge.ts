@@ -78,7 +78,7 @@ export type EdgeOptions = {
   /** default: 5,000 concurrent envelopes and 64 MiB of them */
   readonly outstanding?: OutstandingLimits;
   /** maximum number of stored tasks of one tenant; default 5,000,000 */
-  readonly tasksMax?: number;
+  readonly tasksMax?: () => number;
   /** opens a sealed payload for its check; omitted: sensitive actions are refused */
   readonly open?: (envelope: Envelope) => Promise<Envelope>;
   /** validates an input against the schema of its waiting task; omitted: not checked */
@@ -122,7 +122,7 @@ class RunningEdge implements Edge {
   readonly #taskService: TaskService;
 
   constructor(options: EdgeOptions) {
-    const { system, clock, outstanding = OUTSTANDING, tasksMax = TASKS_MAX } = options;
+    const { system, clock, outstanding = OUTSTANDING, tasksMax = () => TASKS_MAX } = options;
     this.#o = options;
     this.#watch = new TaskWatch({ bus: system.bus, index: system.index, clock });
     this.#outstanding = new Outstanding(outstanding);

@@ -14,7 +14,8 @@ import type { Clock, Index } from '../../runtime/index.ts';
 export type TaskCountOptions = {
   readonly index: Pick<Index, 'list'>;
   readonly clock: Clock;
-  readonly tasksMax: number;
+  /** read at each use, because it may change */
+  readonly tasksMax: () => number;
 };
 
 type Count = {
@@ -40,7 +41,7 @@ export class TaskCount {
   /** Whether the tenant has reached the cap. The first call for a tenant starts counting. */
   isFull(tenant: string): boolean {
     const { counted, added } = this.#of(tenant);
-    return counted + added >= this.#o.tasksMax;
+    return counted + added >= this.#o.tasksMax();
   }
 
   /** Adds an accepted task. */
@@ -86,7 +87,7 @@ export class TaskCount {
       this.#counts.delete(tenant);
       return;
     }
-    const near = count.counted + count.added > tasksMax / 2;
+    const near = count.counted + count.added > tasksMax() / 2;
     clock.after(near ? AGAIN_MS.near : AGAIN_MS.far, () =>
       this.#slice(tenant, count, { rows: 0, addedBefore: count.added }),
     );

@@ -61,7 +61,17 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   const guesses = new BearerGuesses({ auth, tenancy: options.tenancy, failures, proxies });
   const http = createServer(
     SERVER_OPTIONS,
-    httpListener({ system, clock, page, routes, authMode: auth.mode, guesses, proxies }),
+    httpListener({
+      system,
+      diskFault: options.diskFault,
+      clockJump: options.clockJump,
+      clock,
+      page,
+      routes,
+      authMode: auth.mode,
+      guesses,
+      proxies,
+    }),
   );
   const inspections = new InspectionSockets({
     open: options.inspect,

@@ -16,6 +16,8 @@ import { type Page, SECURITY_HEADERS, servePage } from './web-page.ts';
 
 export type HttpOptions = {
   readonly system: System;
+  readonly diskFault: (() => string | undefined) | undefined;
+  readonly clockJump: (() => string | undefined) | undefined;
   readonly clock: Clock;
   readonly page: Page;
   readonly routes: Listener;
@@ -25,12 +27,22 @@ export type HttpOptions = {
 };
 
 export const httpListener =
-  ({ system, clock, page, routes, authMode, guesses, proxies }: HttpOptions): RequestListener =>
+  ({
+    system,
+    diskFault,
+    clockJump,
+    clock,
+    page,
+    routes,
+    authMode,
+    guesses,
+    proxies,
+  }: HttpOptions): RequestListener =>
   (request, response) => {
     const path = (request.url ?? '/').split(/[?#]/, 1)[0] ?? '/';
     const fault = authMode === 'none' ? directnessFault(request, proxies) : undefined;
     if (path === '/healthz') json(request, response, 200, { ok: true, status: 'live' });
-    else if (path === '/readyz') ready({ system, clock }, request, response);
+    else if (path === '/readyz') ready({ system, diskFault, clockJump, clock }, request, response);
     else if (fault !== undefined) refuse(request, response, 403, 'FORBIDDEN', fault);
     else if (page.has(path)) {
       if (isRead(request)) servePage(page, path, request, response);
@@ -100,14 +112,23 @@ const refuse = (
 };
 
 const ready = (
-  { system, clock }: Pick<HttpOptions, 'system' | 'clock'>,
+  {
+    system,
+    diskFault,
+    clockJump,
+    clock,
+  }: Pick<HttpOptions, 'system' | 'diskFault' | 'clockJump' | 'clock'>,
   request: IncomingMessage,
   response: ServerResponse,
 ): void => {
   const shards = system.status();
+  const disk = diskFault?.();
+  // In a cluster other gateways accept what this one refuses. A process alone still serves reads.
+  if (disk !== undefined && system.nodes().length > 0)
+    return json(request, response, 503, { ready: false, why: disk, disk });
   if (isReady(shards)) {
-    const fault = clockFault(clockStatus(shards, clock.wallMs()));
-    const note = fault === undefined ? {} : { clock: fault };
+    const fault = clockFault(clockStatus(shards, clock.wallMs())) ?? clockJump?.();
+    const note = defined({ clock: fault, disk });
     json(request, response, 200, { ready: true, shards: shards.length, ...note });
     return;
   }

@@ -56,6 +56,10 @@ export type GatewayOptions = TenantOptions & {
   readonly whois?: Whois;
   /** stores long answers of nodes; without it an answer has at most PAYLOAD_CHARACTERS_MAX */
   readonly payloads?: Payloads;
+  /** why this gateway accepts no new work at present; default: it always does */
+  readonly diskFault?: () => string | undefined;
+  /** the last jump of this machine's clock, as text; default: none is known */
+  readonly clockJump?: () => string | undefined;
   readonly log: Logger;
   readonly clock: Clock;
 };

@@ -80,6 +80,7 @@ export function render(view: ClusterView, nowMs: number, { all = false } = {}): 
     workers.length === 0 ? '' : `\n${table(workerHead, workers.map(workerCells(nowMs)))}`,
     gateways.length === 0 ? '' : `\n${table(gatewayHead, gateways.map(gatewayCells(nowMs)))}`,
     shardText(shards, all),
+    ...nodes.flatMap(({ name, notices = [] }) => notices.map((text) => `\n${name}: ${text}\n`)),
   ].join('');
 }
 

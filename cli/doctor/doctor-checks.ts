@@ -5,7 +5,6 @@ import {
   existsSync,
   mkdtempSync,
   rmSync,
-  statfsSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -27,7 +26,6 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { BUILT_IN_PROVIDERS, isBuiltInProvider } from '../../protocols/models/model-providers.ts';
 import { fail, type Finding, ok, warn } from './doctor-finding.ts';
 import { addressOf, type CommonOptions } from '../options.ts';
-import { bytes } from '../output.ts';
 import { isTroupe } from '../processes/probe.ts';
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
@@ -76,9 +74,8 @@ export function configuration(loaded: LoadedConfig | Error): Finding {
   return ok('config', loaded.file ?? 'no file, defaults only');
 }
 
-const freeBytesMin = { fail: 100e6, warn: 1e9 };
-
-export function* dataFolder(config: Config): Generator<Finding> {
+export async function* dataFolder(config: Config): AsyncGenerator<Finding> {
+  const { existingAncestor } = await import('../../installation/disk/disk-space.ts');
   const { home } = config;
   const nearest = existingAncestor(home);
   try {
@@ -91,11 +88,6 @@ export function* dataFolder(config: Config): Generator<Finding> {
       'correct its permissions, or choose another folder with --data or TROUPE_HOME',
     );
   }
-  yield freeSpace(nearest);
-}
-
-function existingAncestor(path: string): string {
-  return existsSync(path) || path === dirname(path) ? path : existingAncestor(dirname(path));
 }
 
 function writable(folder: string): void {
@@ -103,16 +95,6 @@ function writable(folder: string): void {
   const probe = join(folder, `.troupe-doctor-${process.pid}`);
   writeFileSync(probe, 'probe', { flag: 'wx' });
   rmSync(probe);
-}
-
-function freeSpace(folder: string): Finding {
-  const { bavail, bsize } = statfsSync(folder);
-  const free = bavail * bsize;
-  if (free >= freeBytesMin.warn) return ok('free space', bytes(free));
-  const remedy = 'free some space, or choose another data folder; a full disk stops new messages';
-  return free < freeBytesMin.fail
-    ? fail('free space', `${bytes(free)} left`, remedy)
-    : warn('free space', `${bytes(free)} left`, remedy);
 }
 
 /** Opens an existing store as `start` would, if no process uses it, and reports its errors. */
@@ -257,10 +239,15 @@ const builtAfter = Date.UTC(2025, 0, 1);
 /** Sandboxed sessions cannot run commands if no boundary is available. */
 export async function sandbox({ tools: { exec } }: Config): Promise<Finding> {
   const { findSandbox } = await import('../../agent/sandbox/choose.ts');
+  const { IN_CONTAINER, isContainer } = await import('../../installation/sandbox-notice.ts');
   const found = await findSandbox({ boundary: exec.boundary, image: exec.image });
   return 'boundary' in found
     ? ok('sandbox', `commands of sandboxed sessions run in ${found.boundary.kind}`)
-    : warn('sandbox', 'sandboxed sessions cannot run commands here', found.missing);
+    : warn(
+        'sandbox',
+        'sandboxed sessions cannot run commands here',
+        isContainer() ? `${found.missing}. ${IN_CONTAINER}` : found.missing,
+      );
 }
 
 export async function testTools(): Promise<Finding> {

@@ -30,10 +30,11 @@ function lineOf({ status, check, message, remedy }: Finding): string {
 }
 
 /** The checks in order. Without a valid configuration only those run that do not need one. */
-async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
+export async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
   const checks = await import('./doctor-checks.ts');
   const { artifactStore } = await import('./doctor-artifacts.ts');
   const { backupAge } = await import('./doctor-backup.ts');
+  const { freeSpace } = await import('./doctor-disk.ts');
   const { execPatterns } = await import('./doctor-exec.ts');
   const { mcpServers } = await import('./doctor-mcp.ts');
   const { memorySearch } = await import('./doctor-memory.ts');
@@ -50,6 +51,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     const { config } = loaded;
     yield checks.configuration(loaded);
     yield* checks.dataFolder(config);
+    yield* await freeSpace(config);
     yield* artifactStore(config);
     yield await checks.storedData(config);
     yield* backupAge(config);

@@ -16,25 +16,31 @@ const answerMs = 2_000;
 /** Exit code 0 when it is ready, 1 when not; the reason is printed. */
 export async function health(options: HealthOptions): Promise<number> {
   const { config } = await loadFrom(options);
-  const why = options.worker ? await workerFault(config) : await gatewayFault(config, options);
+  const { why, disk } = options.worker
+    ? { why: await workerFault(config) }
+    : await gatewayState(config, options);
   const ok = why === undefined;
-  if (options.json) printJson({ ok, ...defined({ why }) });
-  else process.stdout.write(`${why ?? 'ready'}\n`);
+  if (options.json) printJson({ ok, ...defined({ why, disk }) });
+  else process.stdout.write(`${why ?? 'ready'}${disk === undefined ? '' : `; ${disk}`}\n`);
   return ok ? exitCodes.ok : exitCodes.failure;
 }
 
 type Config = Awaited<ReturnType<typeof loadFrom>>['config'];
 
-/** Why the gateway is not ready. */
-async function gatewayFault(config: Config, options: CommonOptions): Promise<string | undefined> {
+/** `why` the gateway is not ready; `disk`: why it accepts no new work. */
+type GatewayState = { readonly why?: string | undefined; readonly disk?: string };
+
+async function gatewayState(config: Config, options: CommonOptions): Promise<GatewayState> {
   const address = await addressOf(config, options);
   try {
     const signal = AbortSignal.timeout(answerMs);
     const { status, text } = await exchange(`http://${address}/readyz`, { signal });
-    if (status !== 200) return `not ready: ${text}`;
-    return (await isTroupe(address)) ? undefined : `http://${address}/ is not a gateway of troupe`;
+    if (status !== 200) return { why: `not ready: ${text}` };
+    if (!(await isTroupe(address))) return { why: `http://${address}/ is not a gateway of troupe` };
+    const { disk } = JSON.parse(text) as { readonly disk?: string };
+    return defined({ disk });
   } catch {
-    return `no response from http://${address}/readyz`;
+    return { why: `no response from http://${address}/readyz` };
   }
 }
 

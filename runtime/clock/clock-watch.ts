@@ -10,6 +10,8 @@ export type ClockStatus = {
   readonly aheadMs: number;
   /** how far this machine's clock is ahead of the log's, or behind it when negative */
   readonly offMs: number;
+  /** the same without a threshold: also differences that are no fault */
+  readonly skewMs: number;
 };
 
 /** Difference between this machine's clock and the log's above which an alarm is raised. */
@@ -19,15 +21,15 @@ const LOOK_MS = 5_000;
 /** Computed from the status of the shards, here and on other nodes. */
 export function clockStatus(shards: readonly ShardStatus[], wallMs: number): ClockStatus {
   const owned = shards.filter(({ state, now }) => state === 'owned' && now > 0);
-  if (owned.length === 0) return { aheadMs: 0, offMs: 0 };
+  if (owned.length === 0) return { aheadMs: 0, offMs: 0, skewMs: 0 };
   const aheadMs = Math.max(...owned.map((one) => one.clockAheadMs ?? 0));
   const logClockMs = Math.max(...owned.map((one) => one.now - (one.clockAheadMs ?? 0)));
-  const offMs = Math.round(wallMs - logClockMs);
-  return { aheadMs, offMs: Math.abs(offMs) > OFF_MS_MAX ? offMs : 0 };
+  const skewMs = Math.round(wallMs - logClockMs);
+  return { aheadMs, offMs: Math.abs(skewMs) > OFF_MS_MAX ? skewMs : 0, skewMs };
 }
 
 /** A problem of the clocks, as text for operators; undefined without a problem. */
-export function clockFault({ aheadMs, offMs }: ClockStatus): string | undefined {
+export function clockFault({ aheadMs, offMs }: Omit<ClockStatus, 'skewMs'>): string | undefined {
   const faults = [
     ...(aheadMs > 0
       ? [

@@ -41,6 +41,7 @@ export type ClusterOptions = {
   /** how long running effects may finish when the node stops; default 20,000 */
   readonly drainMs?: number;
   readonly onEvent?: (event: PlacementEvent) => void;
+  readonly notices?: () => readonly string[];
   /** the same on every node of a cell; a server on the same machine allows shorter ones */
   readonly timings?: Partial<Timings>;
 };
@@ -375,6 +376,7 @@ export class ClusterNode implements Hosting {
 
   #heartbeat(): Omit<Heartbeat, 'seq'> {
     const { node, name, role, version, weight = 1, labels, registry } = this.#o;
+    const notices = this.#o.notices?.() ?? [];
     return {
       node,
       name,
@@ -385,6 +387,7 @@ export class ClusterNode implements Hosting {
       startedAtMs: this.#startedAtMs,
       draining: this.#drained !== undefined,
       cordoned: this.#orders.isCordoned,
+      ...(notices.length > 0 && { notices }),
       leaving: false,
       format: FORMAT,
       types: registry.all().map(({ type, version: of }) => `${type}@${of}`),

@@ -22,6 +22,8 @@ export type Heartbeat = {
   readonly draining: boolean;
   /** keeps its shards, and should get no others; absent from nodes of older versions */
   readonly cordoned?: boolean;
+  /** what operators should know about the process; absent without any */
+  readonly notices?: readonly string[];
   /** the last heartbeat before this node ends */
   readonly leaving: boolean;
   /** `type@version` of the actors that it can run (M1) */
@@ -52,6 +54,7 @@ export const nodeStatusOf = (heartbeat: Heartbeat, ageMs: number): NodeStatus =>
   load: heartbeat.load,
   shards: heartbeat.shards.length,
   ageMs,
+  ...(heartbeat.notices && { notices: heartbeat.notices }),
 });
 
 export const HEARTBEAT_SUBJECT = 'cluster.beat';

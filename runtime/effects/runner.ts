@@ -53,7 +53,7 @@ export type EffectRunnerOptions = {
   /** effects running at once; default 2,048 */
   readonly runningMax?: number;
   /** of one tenant, at least 1; beyond it they wait while others run; default no limit */
-  readonly tenantRunningMax?: number | undefined;
+  readonly tenantRunningMax?: number | (() => number) | undefined;
   /**
    * shares of tenants against each other while effects wait, 0.01 to 100; who is not named has 1
    */

@@ -14,8 +14,8 @@ import { FairQueue, type Place } from '../fairness/fair-queue.ts';
 export type SlotsOptions = {
   /** effects running at once */
   readonly max: number;
-  /** of one tenant; default no limit */
-  readonly tenantMax?: number | undefined;
+  /** of one tenant, read at each use if it is a function; default no limit */
+  readonly tenantMax?: number | (() => number) | undefined;
   readonly weightOf: (tenant: string) => number;
 };
 
@@ -37,7 +37,7 @@ type Tenant = {
 
 export class Slots {
   readonly #max: number;
-  readonly #tenantMax: number;
+  readonly #tenantMax: () => number;
   /** No bound of its own: what is here is an open intent, and those are bounded per actor (J1). */
   readonly #waiting: FairQueue<Slot>;
   readonly #tenants = new Map<string, Tenant>();
@@ -46,13 +46,14 @@ export class Slots {
 
   /** @throws TroupeError INVALID_ARGUMENT for a limit below 1 */
   constructor({ max, tenantMax = Number.POSITIVE_INFINITY, weightOf }: SlotsOptions) {
-    if (!(max >= 1 && tenantMax >= 1))
+    const limit = typeof tenantMax === 'function' ? tenantMax : () => tenantMax;
+    if (!(max >= 1 && limit() >= 1))
       throw new TroupeError(
         'INVALID_ARGUMENT',
-        `at least 1 effect must be able to run, of all and of each tenant; not ${Math.min(max, tenantMax)}`,
+        `at least 1 effect must be able to run, of all and of each tenant; not ${Math.min(max, limit())}`,
       );
     this.#max = max;
-    this.#tenantMax = tenantMax;
+    this.#tenantMax = limit;
     this.#waiting = new FairQueue({ weightOf });
   }
 
@@ -60,7 +61,7 @@ export class Slots {
   take(tenant: string, actor: string, begin: (slot: Slot) => void): Slot {
     const slot: Slot = { tenant, actor, begin: () => begin(slot), state: 'held' };
     const of = this.#tenantOf(tenant);
-    if (of.taken < this.#tenantMax) this.#admit(slot, of);
+    if (of.held.size === 0 && of.taken < this.#tenantMax()) this.#admit(slot, of);
     else slot.place = of.held.push(tenant, actor, slot);
     return slot;
   }
@@ -115,8 +116,8 @@ export class Slots {
 
   #leaveTenant(name: string, of: Tenant): void {
     of.taken--;
-    const next = this.#closed ? undefined : of.held.shift();
-    if (next) this.#admit(next, of);
-    else if (of.taken === 0) this.#tenants.delete(name);
+    while (!this.#closed && of.held.size > 0 && of.taken < this.#tenantMax())
+      this.#admit(of.held.shift()!, of);
+    if (of.taken === 0 && of.held.size === 0) this.#tenants.delete(name);
   }
 }

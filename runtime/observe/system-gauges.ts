@@ -1,6 +1,7 @@
 /** What `GET /metrics` reports of the runtime: shards, their mail, and the load of this process. */
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import type { Registry } from 'prom-client';
+import { clockStatus } from '../clock/clock-watch.ts';
 import type { System } from '../system.ts';
 import { addGauge } from './gauges.ts';
 
@@ -30,6 +31,9 @@ export function watchSystem(
   );
   add('troupe_clock_ahead_seconds', 'stored times are ahead of a clock that was set back', () => {
     return Math.max(0, ...own().map(({ clockAheadMs = 0 }) => clockAheadMs)) / 1_000;
+  });
+  add('troupe_clock_skew_seconds', 'this machine’s clock against the clock of the log', () => {
+    return clockStatus(system.status(), Date.now()).skewMs / 1_000;
   });
   add('troupe_snapshot_overdue_seconds', 'since when a snapshot of a shard here is due', () => {
     return Math.max(0, ...own().map(({ snapshotDueMs = 0 }) => snapshotDueMs)) / 1_000;

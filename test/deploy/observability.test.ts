@@ -38,7 +38,7 @@ const targets = panels.flatMap((panel) => panel.targets ?? []);
 const expressions = [...rules.map(({ expr }) => expr), ...targets.map(({ expr }) => expr)];
 
 /** Of Prometheus itself, or exported only with a client certificate for NATS. */
-const ELSEWHERE = ['up', 'troupe_certificate_expiry_timestamp_seconds'];
+const ELSEWHERE = ['up', 'troupe_certificate_expiry_timestamp_seconds', 'troupe_certificate_fault'];
 /** Labels that a scrape adds. */
 const SCRAPED = ['job', 'instance'];
 

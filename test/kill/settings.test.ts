@@ -109,6 +109,16 @@ describe('one process', () => {
     await eventually(async () =>
       expect((await statusOf(program)).cluster.values).toEqual({ 'log.level': 'warn' }),
     );
+    // Quotas take effect at once, for work that begins afterwards.
+    await set(program, 'a2a.quota.tasksMax', 100);
+    await set(program, 'a2a.quota.runningMax', 2);
+    await eventually(async () =>
+      expect((await statusOf(program)).cluster.values).toMatchObject({
+        'a2a.quota.tasksMax': 100,
+        'a2a.quota.runningMax': 2,
+      }),
+    );
+    expect((await statusOf(program)).restartNeeded).toEqual([]);
     const refused = set(program, 'gateway.auth.token', 'x');
     await expect(refused).rejects.toThrow(/cannot be set for the whole cluster/);
   }, 60_000);

@@ -118,6 +118,20 @@ const decisions: readonly Alarm[] = [
     severity: 'warning',
     summary: 'a client certificate for NATS expires within two weeks',
   },
+  {
+    alert: 'CertificateUnusable',
+    expr: 'max by (job, instance) (troupe_certificate_fault) > 0',
+    for: '1m',
+    severity: 'critical',
+    summary: 'the certificate files of {{ $labels.instance }} cannot be used: it cannot reconnect',
+  },
+  {
+    alert: 'AuditGrows',
+    expr: 'max(delta(troupe_audit_records[1h])) > 20000',
+    for: '10m',
+    severity: 'warning',
+    summary: 'the audit grew by over 20,000 records in an hour',
+  },
 ];
 
 const machines: readonly Alarm[] = [
@@ -136,6 +150,12 @@ const machines: readonly Alarm[] = [
     summary: 'under 20 % of the disk with the data of {{ $labels.instance }} is free',
   },
   {
+    alert: 'DiskReadOnly',
+    expr: 'max by (job, instance) (troupe_disk_state) >= 2',
+    severity: 'critical',
+    summary: 'the disk of {{ $labels.instance }} is nearly full: it accepts no new work',
+  },
+  {
     alert: 'JetStreamFills',
     expr: 'max(troupe_jetstream_used_bytes / troupe_jetstream_limit_bytes) > 0.8',
     for: '10m',
@@ -148,6 +168,19 @@ const machines: readonly Alarm[] = [
     for: '5m',
     severity: 'warning',
     summary: 'the clock of {{ $labels.instance }} was set back: its timers are late',
+  },
+  {
+    alert: 'ClockJumped',
+    expr: 'max by (job, instance) (increase(troupe_clock_jumps[15m])) > 0',
+    severity: 'warning',
+    summary: 'the clock of {{ $labels.instance }} was set by over 2 s',
+  },
+  {
+    alert: 'ClockOff',
+    expr: 'max by (job, instance) (abs(troupe_clock_skew_seconds)) > 30',
+    for: '5m',
+    severity: 'warning',
+    summary: 'the clock of {{ $labels.instance }} differs by over 30 s from that of the log',
   },
   {
     alert: 'BackupOld',

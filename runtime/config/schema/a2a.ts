@@ -94,20 +94,26 @@ const quota = section('how much may come; of all gateways together', {
   principalPerMinute: applied('process', perMinute(30_000, 'one principal')),
   externalPerMinute: applied('process', perMinute(3_000, 'one principal under A2A-External')),
   tenantPerMinute: applied('process', perMinute(300_000, 'one tenant')),
-  tasksMax: Type.Integer({
-    minimum: 100,
-    maximum: 1_000_000_000,
-    default: 5_000_000,
-    description:
-      'tasks of one tenant that are remembered, for 28 hours each; at the limit new ones are refused',
-  }),
-  runningMax: Type.Integer({
-    minimum: 1,
-    maximum: 2_048,
-    default: 1_024,
-    description:
-      'effects of one tenant, such as calls of models and tools, that one process runs at once (2,048 of all tenants together); more wait',
-  }),
+  tasksMax: applied(
+    'process',
+    Type.Integer({
+      minimum: 100,
+      maximum: 1_000_000_000,
+      default: 5_000_000,
+      description:
+        'tasks of one tenant that are remembered, for 28 hours each; at the limit new ones are refused',
+    }),
+  ),
+  runningMax: applied(
+    'process',
+    Type.Integer({
+      minimum: 1,
+      maximum: 2_048,
+      default: 1_024,
+      description:
+        'effects of one tenant, such as calls of models and tools, that one process runs at once (2,048 of all tenants together); more wait',
+    }),
+  ),
 });
 
 const outstanding = section('what may be under way at one gateway, each way', {

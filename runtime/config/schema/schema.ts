@@ -21,6 +21,7 @@ import { pluginsSection } from './plugins.ts';
 import { budgetSection, messagesSection } from './runs.ts';
 import { agentToAgentExchange } from './talk.ts';
 import { tenantsSection } from './tenants.ts';
+import { diskSection } from './disk.ts';
 import { historySection } from './history.ts';
 import { hooksSection, skillsSection, toolsSection } from './tools.ts';
 
@@ -161,6 +162,7 @@ const runtime = section('the actor runtime', {
       description: 'by tenant, who is served how much when all wait; 1 for one that is not named',
     },
   ),
+  disk: diskSection,
   history: historySection,
   workspaces: section('where the files of agents are kept', {
     provider: Type.Optional(

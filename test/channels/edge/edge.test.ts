@@ -357,7 +357,7 @@ describe('limits', () => {
     const first = envelope();
     const { task_id } = taskOf(await send(first));
     const rows = () => real.system.index.list(TASKS_INDEX, 'acme', { limit: 1e6 }).length;
-    const full = real.edge({ tasksMax: rows() });
+    const full = real.edge({ tasksMax: rows });
     await eventually(async () =>
       expect(errorOf(await send(envelope(), {}, full))).toMatchObject({
         code: 'RATE_LIMIT_EXCEEDED',

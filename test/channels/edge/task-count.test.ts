@@ -32,7 +32,7 @@ const countOf = (rows: number, tasksMax: number) => {
     }
     nowMs = until;
   };
-  const count = new TaskCount({ index, clock, tasksMax });
+  const count = new TaskCount({ index, clock, tasksMax: () => tasksMax });
   return { count, pages, pass, forget: () => (keys = []) };
 };
 

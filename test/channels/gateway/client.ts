@@ -59,6 +59,8 @@ export const testServices = (
   hooks: () => [],
   remoteServers: () => [],
   plugins: NO_PLUGINS,
+  disks: () => [],
+  notices: () => [],
   configuration: {
     status: () => ({
       restartNeeded: [],

@@ -298,6 +298,11 @@ export const strings = {
     uptime: 'Uptime',
     memory: 'Free memory',
     disk: 'Free disk',
+    notice: 'notice',
+    diskState: { low: 'little space', readOnly: 'read-only' },
+    diskLeft: (size: string, folder: string) => `${size} free on the disk with ${folder}.`,
+    readOnlyHelp:
+      'No new work is accepted. Reading and deleting work. It ends by itself when there is space.',
     load: 'Load',
     version: 'Version',
     shards: 'Shards',

@@ -1,4 +1,5 @@
 /** Cluster: the processes, their shards, the objectives, and the log of this process. */
+import type { DiskSpace } from '../../../protocols/disk.ts';
 import type { SystemInfoResult } from '../../../protocols/gateway/index.ts';
 import { useRef } from 'preact/hooks';
 import { Failure } from '../list-view.tsx';
@@ -32,6 +33,8 @@ type Whole = {
   readonly nodes: readonly ClusterProcess[];
   readonly shards: readonly Shard[];
   readonly placement?: { readonly status: string };
+  readonly disks?: readonly DiskSpace[];
+  readonly notices?: readonly string[];
 };
 type Objective = {
   readonly name: string;
@@ -69,6 +72,8 @@ export const Cluster = ({ workspace, view }: ViewProps) => {
       {reading.value === undefined && reading.error === undefined && (
         <p class="loading">{strings.loading}</p>
       )}
+      <Disks disks={whole?.disks ?? []} />
+      <Notices own={whole?.notices ?? []} nodes={nodes} />
       {info && (
         <Part title={own.process}>
           <Facts
@@ -101,6 +106,42 @@ export const Cluster = ({ workspace, view }: ViewProps) => {
       {objectives.length > 0 && <Objectives objectives={objectives} />}
       {view.offers.has('logs.tail') && <Log workspace={workspace} />}
     </main>
+  );
+};
+
+/** Disks with too little space, first of all. */
+const Disks = ({ disks }: { disks: readonly DiskSpace[] }) => {
+  const short = disks.filter(({ state }) => state !== 'enough');
+  return short.length === 0 ? null : (
+    <Part title={own.disk}>
+      {short.map(({ folder, state, freeBytes }) => (
+        <p key={folder} role="alert">
+          <Pill
+            tone={state === 'readOnly' ? 'failed' : 'warn'}
+            text={own.diskState[state === 'readOnly' ? 'readOnly' : 'low']}
+          />{' '}
+          {own.diskLeft(own.gib(freeBytes), folder)}
+          {state === 'readOnly' && ` ${own.readOnlyHelp}`}
+        </p>
+      ))}
+    </Part>
+  );
+};
+
+/** Of the process that answers, and of the others by name. */
+const Notices = (props: { own: readonly string[]; nodes: readonly ClusterProcess[] }) => {
+  const ofNodes = props.nodes.flatMap(({ name, notices = [] }) =>
+    notices.map((text) => `${name}: ${text}`),
+  );
+  const all = props.nodes.length > 0 ? ofNodes : props.own;
+  return (
+    <>
+      {all.map((text) => (
+        <p key={text} role="alert">
+          <Pill tone="warn" text={own.notice} /> {text}
+        </p>
+      ))}
+    </>
   );
 };
 

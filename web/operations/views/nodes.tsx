@@ -14,6 +14,7 @@ export type ClusterProcess = {
   readonly cordoned: boolean;
   readonly labels: Readonly<Record<string, string>>;
   readonly shards: number;
+  readonly notices?: readonly string[];
   readonly load: {
     readonly cpu: number;
     readonly eventLoop: number;

@@ -1,0 +1,66 @@
+/**
+ * `troupe support-bundle` writes one archive for a report of a problem. It works while troupe runs
+ * and when it does not start.
+ */
+import { existsSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { exitCodes } from '../exit.ts';
+import { type CommonOptions, loadFrom } from '../options.ts';
+import { bytes, printJson } from '../output.ts';
+import { supportMask } from './support-mask.ts';
+import { isRunning, SUPPORT_PARTS, type SupportInput, type SupportPart } from './support-parts.ts';
+import { tarGz } from './tar.ts';
+
+export type SupportOptions = CommonOptions & { readonly out?: string; readonly list?: boolean };
+
+/**
+ * Exit code 0 also if some parts cannot be read: their files say why.
+ * @throws ConfigError; TroupeError CONFLICT when the file exists
+ */
+export async function supportBundle({ out, list, ...options }: SupportOptions): Promise<number> {
+  if (list) return printList(options);
+  const file = resolve(
+    out ?? `troupe-support-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.tar.gz`,
+  );
+  if (existsSync(file)) throw new TroupeError('CONFLICT', `${file} exists: name another file`);
+  const loaded = await loadFrom(options);
+  const mask = supportMask(loaded.config, process.env);
+  const files = new Map<string, string>();
+  for (const part of SUPPORT_PARTS)
+    files.set(`troupe-support/${part.file}`, mask(await textOf(part, { loaded, options })));
+  const archive = tarGz(files, Date.now());
+  writeFileSync(file, archive, { mode: 0o600, flag: 'wx' });
+  if (options.json) printJson({ file, bytes: archive.length, parts: [...files.keys()] });
+  else
+    process.stdout.write(
+      `${file} (${bytes(archive.length)}, ${files.size} files). Look into it before you send it: tar -xzf ${file}\n`,
+    );
+  return exitCodes.ok;
+}
+
+async function textOf(part: SupportPart, input: SupportInput): Promise<string> {
+  try {
+    if (part.ofRunning && !isRunning(input.loaded.config))
+      return 'no gateway of this data folder runs on this machine\n';
+    const read = await part.read(input);
+    return typeof read === 'string' ? read : `${JSON.stringify(read, null, 2)}\n`;
+  } catch (error) {
+    return `cannot be read: ${errorData(error).message}\n`;
+  }
+}
+
+function printList({ json }: CommonOptions): number {
+  const parts = SUPPORT_PARTS.map(({ file, what, ofRunning }) => ({
+    file,
+    what,
+    ofRunning: ofRunning === true,
+  }));
+  if (json) printJson({ parts });
+  else
+    for (const { file, what, ofRunning } of parts)
+      process.stdout.write(
+        `${file.padEnd(20)} ${what}${ofRunning ? ' (while troupe runs)' : ''}\n`,
+      );
+  return exitCodes.ok;
+}

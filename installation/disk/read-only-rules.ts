@@ -1,0 +1,50 @@
+/**
+ * Which messages a process accepts in read-only mode: those that end, delete, decide or connect,
+ * and everything that belongs to work that was accepted before. Pure.
+ */
+import type { Message } from '../../protocols/statechart.ts';
+import type { SendOptions } from '../../runtime/index.ts';
+
+/** Types of messages that free space, or that operators and connections need meanwhile. */
+const ACCEPTED: ReadonlySet<string> = new Set([
+  'approval.answer',
+  'audit.note',
+  'channel.configure',
+  'channel.connected',
+  'channel.observed',
+  'channel.position',
+  'channel.restart',
+  'channel.revoke',
+  'chat.outcome',
+  'conversation.end',
+  'device.ack',
+  'device.drain',
+  'device.offline',
+  'device.online',
+  'device.reject',
+  'device.remove',
+  'device.result',
+  'device.revoke',
+  'device.taken',
+  'keyring.revoke',
+  'push.remove',
+  'root.drain',
+  'root.start',
+  'schedule.get',
+  'schedule.remove',
+  'schedule.runs',
+  'session.abort',
+  'session.close',
+  'session.reset',
+  'session.set',
+  'settings.change',
+  'subagent.kill',
+  'task.cancel',
+  'task.decide',
+]);
+
+export const isAcceptedReadOnly = (
+  { type }: Message,
+  { lane, continues }: Pick<SendOptions, 'lane' | 'continues'>,
+): boolean =>
+  continues === true || lane === 'control' || type.startsWith('sys.') || ACCEPTED.has(type);

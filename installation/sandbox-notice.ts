@@ -1,0 +1,52 @@
+/**
+ * Says after the start that sandboxed sessions cannot run commands in this process, and what to
+ * do. A container usually needs one more file for it.
+ */
+import { existsSync } from 'node:fs';
+import type { Logger } from 'pino';
+import { findSandbox } from '../agent/sandbox/choose.ts';
+import { type Config, resolveAgents, tenantConfig } from '../runtime/config/index.ts';
+
+/** After the start, so that it costs the start nothing. */
+const AFTER_MS = 1_000;
+
+export type SandboxNotice = {
+  /** Why sandboxed commands are refused here; undefined if they work, or are not known yet. */
+  fault(this: void): string | undefined;
+};
+
+export const IN_CONTAINER =
+  'Add the file deploy/sandbox.yml: docker compose -f docker-compose.yml -f deploy/sandbox.yml up. ' +
+  'It allows workers to create user namespaces and to mount an own /proc, and nothing else ' +
+  '(docs/sandbox.md, In a container)';
+
+/** @param env tells a test or Kubernetes that this is a container */
+export const isContainer = (env: NodeJS.ProcessEnv = process.env): boolean =>
+  env['KUBERNETES_SERVICE_HOST'] !== undefined ||
+  env['container'] !== undefined ||
+  existsSync('/.dockerenv') ||
+  existsSync('/run/.containerenv');
+
+/** The notice of a sandbox that does not work. */
+export const sandboxText = (missing: string, inContainer = isContainer()): string =>
+  'sandboxed sessions cannot run commands in this process; all other tools work: ' +
+  `${missing}${inContainer ? `. ${IN_CONTAINER}` : ''}`;
+
+/** Looks once, unless no agent is sandboxed. A failure is logged. */
+export function noticeSandbox(config: Config, log: Pick<Logger, 'warn'>): SandboxNotice {
+  let fault: string | undefined;
+  const look = async () => {
+    const { boundary, image } = config.tools.exec;
+    const found = await findSandbox({ boundary, image });
+    if ('boundary' in found) return;
+    fault = sandboxText(found.missing);
+    log.warn({ sandbox: true }, fault);
+  };
+  if (needsSandbox(config)) setTimeout(() => void look().catch(() => {}), AFTER_MS).unref();
+  return { fault: () => fault };
+}
+
+const needsSandbox = (config: Config): boolean =>
+  [config, ...Object.keys(config.tenants).map((name) => tenantConfig(config, name))]
+    .flatMap((one) => resolveAgents(one))
+    .some(({ sandbox }) => sandbox.mode !== 'none');

@@ -1,0 +1,47 @@
+/** Real certificates that are renamed, switched by a link as Kubernetes does, and broken. */
+import { renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { CertificateWatch } from '../../installation/certificate-watch.ts';
+import { scratchFolder } from '../runtime/config/folder.ts';
+import { hasOpenssl, makeCertificates } from '../servers/certificates.ts';
+
+describe.skipIf(!hasOpenssl)('CertificateWatch (skipped where openssl is not installed)', () => {
+  it('uses a switched pair, keeps the last date with a broken one, and recovers', async () => {
+    const folder = scratchFolder();
+    const [one, two] = [scratchFolder(), scratchFolder()];
+    makeCertificates(one);
+    makeCertificates(two);
+    const link = join(folder, 'data');
+    const switchTo = (target: string) => {
+      symlinkSync(target, `${link}.new`);
+      renameSync(`${link}.new`, link);
+    };
+    switchTo(one);
+    const lines: string[] = [];
+    const log = {
+      info: (_: object, text: string) => lines.push(`info ${text}`),
+      warn: (_: object, text: string) => lines.push(`warn ${text}`),
+    };
+    const files = { certFile: join(link, 'cert.pem'), keyFile: join(link, 'key.pem') };
+    // sound: pino's other signatures are not used
+    const watch = new CertificateWatch(files, log as never);
+    await watch.look();
+    expect([lines, watch.fault]).toEqual([[], undefined]);
+    const expires = watch.expiresAtMs;
+    expect(expires).toBeGreaterThan(Date.now());
+    switchTo(two);
+    await watch.look();
+    await watch.look();
+    expect(lines).toEqual([expect.stringMatching(/^info .*next connection uses them/)]);
+    writeFileSync(join(two, 'key.pem'), 'not a key');
+    await watch.look();
+    await watch.look();
+    expect(lines.slice(1)).toEqual([expect.stringMatching(/^warn .*open connection stays/)]);
+    expect(watch.fault).toBeDefined();
+    switchTo(one);
+    await watch.look();
+    expect([watch.fault, lines.length]).toEqual([undefined, 3]);
+    expect(watch.expiresAtMs).toBe(expires);
+  });
+});
