@@ -28,6 +28,7 @@ import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
 import { addTransferCommands } from './transfer/transfer-commands.ts';
 import { addOperationGroups, operationGroupNames } from './operation-groups.ts';
+import { addUpgradeCommands } from './upgrade/upgrade-commands.ts';
 import { version } from './version.ts';
 
 /** @param args the command line: only the definitions of operations that it names are loaded */
@@ -46,6 +47,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     addClusterCommands(args),
     addTransferCommands,
     addBackupCommands,
+    addUpgradeCommands,
     addChat,
     addAgent,
     addOperationGroups(args),
