@@ -70,7 +70,8 @@ export const nodeBundle = {
   logLevel: 'warning',
 };
 
-const program = {
+/** The program itself. */
+export const program = {
   ...nodeBundle,
   entryPoints: {
     troupe: 'cli/main.ts',
