@@ -32,13 +32,13 @@ const asNext: esbuild.Plugin = {
     onLoad({ filter: /runtime\/shard\/commit\/formats\.ts$/ }, () => ({
       contents: `export const FORMATS = ${JSON.stringify(formats)};`,
     }));
-    onLoad({ filter: new RegExp(`^${root}/package\\.json$`) }, ({ path }) => ({
-      contents: readFileSync(path, 'utf8').replace(
-        /"version": "[^"]*"/,
-        `"version": "${NEXT_VERSION}"`,
-      ),
-      loader: 'json',
-    }));
+    onLoad({ filter: /\/package\.json$/ }, ({ path }) => {
+      const text = readFileSync(path, 'utf8');
+      const isOurs = path === join(root, 'package.json');
+      const version = `"version": "${NEXT_VERSION}"`;
+      const contents = isOurs ? text.replace(/"version": "[^"]*"/, version) : text;
+      return { contents, loader: 'json' };
+    });
   },
 };
 
