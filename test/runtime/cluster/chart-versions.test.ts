@@ -1,6 +1,7 @@
 /**
- * Workers with two versions of a statechart. An actor that the newer one has migrated stays on newer
- * workers; where only older ones are left, its messages are refused and stored, and none is lost.
+ * Workers with two versions of a statechart. An actor that the newer one has migrated stays on
+ * newer workers; where only older ones are left, its messages are refused and stored, and none is
+ * lost.
  */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { assign, setup } from 'xstate';
