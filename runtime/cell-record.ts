@@ -19,7 +19,7 @@ import {
 } from './shard/commit/record-format.ts';
 
 /** What the header of a cell's record says. */
-export type CellHeader = { readonly format: number; readonly minReader: number };
+type CellHeader = { readonly format: number; readonly minReader: number };
 
 /** @param format in which programs write; default the newest one, for a new cell */
 export const encodeCell = (record: object, format: number = FORMAT): Buffer =>

@@ -6,7 +6,7 @@ import type { CellFormat } from '../cell-format.ts';
 import { formatNeeded } from '../shard/commit/record-format.ts';
 import type { Members } from './members.ts';
 
-export type FormatOptions = {
+type FormatOptions = {
   readonly format: CellFormat;
   readonly onAlarm: (what: string) => void;
   /** this process cannot read the format: it was started while the upgrade was finished */

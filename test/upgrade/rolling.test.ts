@@ -63,7 +63,7 @@ class Load {
   async #converse(): Promise<void> {
     const { signal } = this.#enough;
     while (!signal.aborted) {
-      const client = await eventually(() => connectTo(cluster.url));
+      const client = await eventually(() => connectTo(cluster.url), 300_000);
       await this.conversations.load(client, signal);
       client.close();
     }

@@ -44,9 +44,6 @@ const formatOf = (format: number): RecordFormat => {
   return known;
 };
 
-/** Lowest format that a program must know to read entries of this one. */
-export const oldestReaderOf = (format: number): number => formatOf(format).oldestReader;
-
 /** An entry: the header, and the body as MessagePack. One allocation. */
 export function encodeEntry(body: object, format: number = BASE_FORMAT): Buffer {
   const layout = formatOf(format);
