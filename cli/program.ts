@@ -29,6 +29,7 @@ import type { SupportOptions } from './support/support-bundle.ts';
 import { addSdkCommand } from './sdk-commands.ts';
 import { addTransferCommands } from './transfer/transfer-commands.ts';
 import { addOperationGroups, operationGroupNames } from './operation-groups.ts';
+import { addUpgradeCommands } from './upgrade/upgrade-commands.ts';
 import { version } from './version.ts';
 
 /** @param args the command line: only the definitions of operations that it names are loaded */
@@ -47,6 +48,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     addClusterCommands(args),
     addTransferCommands,
     addBackupCommands,
+    addUpgradeCommands,
     addChat,
     addAgent,
     addOperationGroups(args),

@@ -18,6 +18,7 @@ import { createSetup } from '../installation/setup/create-setup.ts';
 import { openTaskParts, type OwnAgents } from './task-parts.ts';
 import { labelsOf, workspacesOf } from '../installation/workspaces.ts';
 import { START_MS, startRoot, startTenants } from '../installation/root-settings.ts';
+import packageJson from '../package.json' with { type: 'json' };
 import { allServices, closeTools, openMcpServers } from '../installation/tenant-parts.ts';
 
 export type Troupe = {
@@ -60,6 +61,7 @@ export async function startTroupe(
       embeddingBatches: embeddingBatches({ processServices, workspaces, clustered: false }),
     }),
     shards: runtime.shards,
+    version: packageJson.version,
     workspaces,
     labels: labelsOf(config),
   });

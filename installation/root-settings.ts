@@ -13,6 +13,7 @@ import { errorData, TroupeError } from '../protocols/errors.ts';
 import { SYSTEM_PRINCIPAL } from '../protocols/security/principals.ts';
 import { rootAddress, type RootStarted } from '../protocols/supervision.ts';
 import { createRegistry } from '../runtime/actor/registry.ts';
+import { CellFormat } from '../runtime/cell-format.ts';
 import {
   type Config,
   type ResolvedAgent,
@@ -188,6 +189,7 @@ export async function applySettings(
     clock: systemClock,
     worker: `command-${randomUUID()}`,
     registry: createRegistry(shippedActors()),
+    format: await CellFormat.open(store.log, env),
     statusOf: () => undefined,
   });
   try {

@@ -27,6 +27,7 @@ import { subagents } from './subagents.ts';
 import { tasks } from './tasks.ts';
 import { traces } from './traces.ts';
 import { usage } from './usage.ts';
+import { upgrade } from './upgrade.ts';
 
 export const RESOURCES: readonly Resource[] = [
   sessions,
@@ -56,4 +57,5 @@ export const RESOURCES: readonly Resource[] = [
   audit,
   settings,
   cluster,
+  upgrade,
 ];

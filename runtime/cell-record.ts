@@ -1,13 +1,36 @@
 /**
  * The record of a cell: its number of shards, and its name where the store has none of its own. It
- * has the header of all records (record-format.ts), so a program of before the header, which would
- * make dead letters of newer mail, cannot open the cell.
+ * has the header of all records (record-format.ts), and there the header means the whole cell: its
+ * `format` is the one in which programs write, and its `oldest reader` the lowest that a program
+ * must know to open the cell. So every program that knows headers refuses a cell that it could not
+ * read, and a program of before the header, which would make dead letters of newer mail, cannot
+ * open it.
  */
 import { decode } from '../protocols/codec.ts';
+import { TroupeError } from '../protocols/errors.ts';
 import type { Log, LogEntry } from './log/log.ts';
-import { bodyStart, encodeEntry } from './shard/commit/record-format.ts';
+import {
+  BASE_FORMAT,
+  bodyStart,
+  encodeEntry,
+  FORMAT,
+  formatNeeded,
+  headerOf,
+} from './shard/commit/record-format.ts';
 
-export const encodeCell = (record: object): Buffer => encodeEntry(record);
+/** What the header of a cell's record says. */
+type CellHeader = { readonly format: number; readonly minReader: number };
+
+/** @param format in which programs write; default the newest one, for a new cell */
+export const encodeCell = (record: object, format: number = FORMAT): Buffer =>
+  encodeEntry(record, format);
+
+/** Records of before the header are of a cell that every program may open. */
+export const cellHeader = ({ bytes }: Pick<LogEntry, 'bytes'>): CellHeader => {
+  const header = headerOf(bytes);
+  if (!header) return { format: BASE_FORMAT, minReader: BASE_FORMAT };
+  return { format: header.format, minReader: header.oldestReader };
+};
 
 /**
  * Fields are not checked.
@@ -15,13 +38,30 @@ export const encodeCell = (record: object): Buffer => encodeEntry(record);
  * cell; INTERNAL or CorruptRecord for other bytes
  */
 export const decodeCell = <T extends object>({ bytes, position }: LogEntry): T =>
-  decode<T>(bytes, bodyStart(bytes, 'the record of the cell', position));
+  decode<T>(bytes, cellBody(bytes, position));
+
+function cellBody(bytes: Uint8Array, position?: number): number {
+  try {
+    return bodyStart(bytes, 'the record of the cell', position);
+  } catch (error) {
+    if (formatNeeded(error) === undefined) throw error;
+    const { format, minReader } = cellHeader({ bytes });
+    throw new TroupeError(
+      'INTERNAL',
+      `the record of the cell has format ${format}, which needs a program that reads format ` +
+        `${minReader}, and this program reads formats up to ${FORMAT}: start the newer version of ` +
+        'troupe again, or restore a backup from before `troupe upgrade finish`',
+      { details: (error as TroupeError).details, cause: error },
+    );
+  }
+}
 
 /**
  * Gives a record of before the header one. May be repeated, and by several processes at once.
  * @throws as `Log.append`
  */
 export async function renewCell(log: Log, subject: string, last: LogEntry): Promise<void> {
-  if (bodyStart(last.bytes, 'the record of the cell') > 0) return;
-  await log.append(subject, encodeCell(decode(last.bytes)), { expectedLast: last.position });
+  if (headerOf(last.bytes)) return;
+  const bytes = encodeCell(decode(last.bytes), BASE_FORMAT);
+  await log.append(subject, bytes, { expectedLast: last.position });
 }

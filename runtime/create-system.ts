@@ -10,6 +10,7 @@ import type { ActorDefinition } from './actor/define-actor.ts';
 import { createRegistry } from './actor/registry.ts';
 import type { Blobs } from './blobs/blobs.ts';
 import type { Bus } from './bus/bus.ts';
+import { CellFormat } from './cell-format.ts';
 import { ClockWatch } from './clock/clock-watch.ts';
 import { type Clock, systemClock } from './clock/clock.ts';
 import { DeadLetterLog } from './dead-letters.ts';
@@ -34,6 +35,7 @@ import { registeredCharts } from './statechart/picture/registered-charts.ts';
 import { checkedReads, type ReadableState } from './state/checked-reads.ts';
 import type { State } from './state/state.ts';
 import type { SendOptions, System } from './system.ts';
+import { Upgrade } from './upgrade.ts';
 import type { Workspaces } from './workspaces/workspaces.ts';
 
 /** The durable store of the shards; `close` closes log and state. */
@@ -84,6 +86,8 @@ export type SystemOptions = {
   readonly workspaces?: Workspaces;
   /** labels of this process: effects that require others run elsewhere, or wait; default none */
   readonly labels?: Labels;
+  /** of the program, shown to operators; in a cluster that of `cluster` */
+  readonly version?: string;
   /** this process is a node of a cluster; default: it owns every shard */
   readonly cluster?: ClusterOptions;
 };
@@ -96,6 +100,8 @@ const TOO_LARGE_TO_SEND = {
   code: 'PAYLOAD_TOO_LARGE',
   message: 'the message was applied, but its answer cannot be sent: it is too large',
 } as const;
+
+const DEFAULT_ENV = 'local';
 
 /** How long running effects may finish when a node of a cluster stops. */
 const DRAIN_MS = 20_000;
@@ -124,7 +130,9 @@ export async function createSystem(options: SystemOptions): Promise<System> {
       'INVALID_ARGUMENT',
       'a node of a cluster requires the number of shards of its cell (from openNats)',
     );
-  const system = new RunningSystem(options, cluster ? shards! : await openCell(options));
+  const all = cluster ? shards! : await openCell(options);
+  const format = await CellFormat.open(options.store.log, options.env ?? DEFAULT_ENV);
+  const system = new RunningSystem(options, all, format);
   try {
     await system.start();
   } catch (error) {
@@ -142,7 +150,11 @@ class RunningSystem implements System {
   readonly deadLetters: System['deadLetters'];
   readonly actors: System['actors'];
   readonly charts: System['charts'];
-  readonly #o: SystemOptions & { clock: Clock; env: string; shards: number };
+  readonly upgrade = new Upgrade(() => {
+    const own = { registry: this.#registry, hosting: this.#hosting };
+    return { ...this.#o, ...own };
+  });
+  readonly #o: SystemOptions & { clock: Clock; env: string; shards: number; format: CellFormat };
   readonly #registry: ReturnType<typeof createRegistry>;
   readonly #hosting: Hosting;
   readonly #effects: EffectRunner;
@@ -161,9 +173,9 @@ class RunningSystem implements System {
    */
   readonly #alive = setInterval(() => {}, 2 ** 31 - 1);
 
-  constructor(options: SystemOptions, shards: number) {
-    const { store, bus, clock = systemClock, env = 'local' } = options;
-    this.#o = { ...options, clock, env, shards };
+  constructor(options: SystemOptions, shards: number, format: CellFormat) {
+    const { store, bus, clock = systemClock, env = DEFAULT_ENV } = options;
+    this.#o = { ...options, clock, env, shards, format };
     this.cell = store.cell;
     this.#worker = nodeName(options.cluster?.name);
     this.bus = bus;
@@ -184,6 +196,7 @@ class RunningSystem implements System {
       cell: store.cell,
       worker: this.#worker,
       registry: this.#registry,
+      format,
       statusOf: (shard) => this.#hosting.statusOf(shard),
       seen: (shard, position) => this.#hosting.seen(shard, position),
       tenantWeights: options.tenantWeights,
@@ -194,13 +207,9 @@ class RunningSystem implements System {
       await this.#hosting.readsAll();
       return listDomains(this.#reads, shards);
     };
-    this.deadLetters = new DeadLetterLog({
-      log: store.log,
-      env,
-      clock,
-      client: { tell: (...message) => this.tell(...message) },
-      domains,
-    });
+    const { log } = store;
+    const client = { tell: (...message: Parameters<System['tell']>) => this.tell(...message) };
+    this.deadLetters = new DeadLetterLog({ log, env, clock, client, domains });
     this.charts = registeredCharts(this.#registry);
     this.actors = new LiveActors({
       log: store.log,

@@ -20,6 +20,8 @@ export interface Hosting extends DamageReports {
   statusOf(shard: number): ShardStatus | undefined;
   status(): readonly ShardStatus[];
   nodes(): readonly NodeStatus[];
+  /** Whether this process can tell at present which others live. */
+  readonly isSettled: boolean;
   /** As `Outside.adopt`. */
   adopt(ids: readonly string[], orphaned: (id: string) => void): () => void;
   /**
@@ -57,6 +59,7 @@ export interface Hosting extends DamageReports {
 /** A process that owns every shard of its store. */
 export class EmbeddedHosting implements Hosting {
   readonly #shards: Shards;
+  readonly isSettled = true;
 
   /** @param onFloors receives the progress of a shard after each of its records */
   constructor(

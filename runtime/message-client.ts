@@ -19,6 +19,7 @@ import type { ClientAnswer } from './shard/commit/after-commit.ts';
 import { checkLane, checkMessage, checkTtl } from './shard/turn/validate-message.ts';
 import { checkClientKey } from './shard/turn/keys.ts';
 import { roughBytes } from './shard/limits.ts';
+import type { WriteFormat } from './shard/commit/record-format.ts';
 import { type MailEntry, type OutItem, type Outcome, encodeMail } from './shard/commit/records.ts';
 import type { AskAnswer, SendOptions, ShardStatus, TellAnswer } from './system.ts';
 
@@ -42,6 +43,7 @@ export type MessageClientOptions = {
   readonly cell: string;
   readonly worker: string;
   readonly registry: Registry;
+  readonly format: WriteFormat;
   /** the status of a shard, wherever it is owned */
   readonly statusOf: (shard: number) => ShardStatus | undefined;
   /** resolves when readers here see a record; undefined where they always do */
@@ -160,7 +162,7 @@ export class MessageClient {
     const shard = shardOf(actor, shards);
     await log.append(
       mailboxSubject(env, shard, 'data'),
-      encodeMail({ kind: 'outcome', cell, intent, attempt, outcome }),
+      encodeMail({ kind: 'outcome', cell, intent, attempt, outcome }, this.#o.format.writes),
     );
   }
 
@@ -206,7 +208,7 @@ export class MessageClient {
         ...(options.key === undefined ? {} : { key: options.key }),
       };
       const { lane = 'data', ttlMs } = options;
-      const bytes = encodeMail(entry);
+      const bytes = encodeMail(entry, this.#o.format.writes);
       const request = { shard, to, lane, bytes: bytes.length, ttlMs };
       const ticket = await this.#admission.admit(request);
       try {

@@ -38,7 +38,7 @@ export type ShardsOptions = {
   readonly onCommitted?: (shard: number) => void;
 } & Pick<
   OwnerOptions,
-  'transcripts' | 'history' | 'journalTail' | 'snapshotEvery' | 'snapshotBytes'
+  'format' | 'transcripts' | 'history' | 'journalTail' | 'snapshotEvery' | 'snapshotBytes'
 >;
 
 const REOPEN_MS = { first: 100, max: 5_000 };

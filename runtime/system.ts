@@ -14,6 +14,7 @@ import type {
 import type { Address } from '../protocols/address.ts';
 import type { ErrorData } from '../protocols/errors.ts';
 import type { Lane, Message } from '../protocols/statechart.ts';
+import type { Finished, UpgradeStatus } from '../protocols/upgrade.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Labels } from './labels.ts';
 
@@ -216,6 +217,12 @@ export type NodeStatus = {
   readonly weight: number;
   readonly labels: Labels;
   readonly load: NodeLoad;
+  /** newest format of records that it reads; it reads all before, too */
+  readonly reads: number;
+  /** the format that it writes */
+  readonly writes: number;
+  /** `type@version` of the actors that it can run */
+  readonly types: readonly string[];
   /** number of shards that it owns */
   readonly shards: number;
   readonly ageMs: number;
@@ -316,6 +323,18 @@ export interface System {
   readonly actors: Actors;
   /** the statecharts of the registered actor types */
   readonly charts: Charts;
+  /** formats of records: what processes read and write, and the end of an upgrade */
+  readonly upgrade: {
+    /** @throws TroupeError UNAVAILABLE when the log does not answer */
+    status(): Promise<UpgradeStatus>;
+    /**
+     * Raises the format in which records are written, so that older programs refuse the cell. May
+     * be repeated.
+     * @param by who does it; `at` epoch milliseconds
+     * @throws TroupeError CONFLICT while a process lives that cannot read it; UNAVAILABLE
+     */
+    finish(by: string, at: number): Promise<Finished>;
+  };
   tell(to: Address, event: Message, options: SendOptions): Promise<TellAnswer>;
   /**
    * Waits for the actor's `reply`. With a key a repeated ask gets the first result, also after a

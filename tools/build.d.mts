@@ -15,3 +15,5 @@ export const taskAppBundle: import('esbuild').BuildOptions & { readonly write: f
 export function taskAppPage(script: string): string;
 /** Packages that stay outside the bundle; an image keeps those that are dependencies of ours. */
 export const external: readonly string[];
+/** Settings of the bundle of the program itself. */
+export const program: import('esbuild').BuildOptions;

@@ -71,7 +71,8 @@ export const nodeBundle = {
   logLevel: 'warning',
 };
 
-const program = {
+/** The program itself. */
+export const program = {
   ...nodeBundle,
   plugins: [directImports],
   entryPoints: {

@@ -33,3 +33,7 @@ export function createRegistry(definitions: readonly ActorDefinition[]): Registr
   );
   return { latest: (type) => latest.get(type), exact: (name) => exact.get(name), all: () => all };
 }
+
+/** As `type@version`, sorted. */
+export const typesOf = (registry: Registry): readonly string[] =>
+  registry.all().map(({ name }) => name);

@@ -10,11 +10,13 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { HandedOver } from '../effects/dispatch.ts';
+import { typesOf } from '../actor/registry.ts';
 import type { EffectRunner } from '../effects/runner.ts';
 import type { Floors } from '../fairness/admission.ts';
 import type { Hosting } from '../hosting.ts';
 import { type Labels, meets } from '../labels.ts';
 import type { Position } from '../log/log.ts';
+import type { CellFormat } from '../cell-format.ts';
 import { FORMAT } from '../shard/commit/record-format.ts';
 import type { Intent } from '../shard/turn/intents.ts';
 import { Shards, type ShardsOptions } from '../shards.ts';
@@ -22,6 +24,7 @@ import type { NodeStatus, ShardStatus } from '../system.ts';
 import { type Heartbeat, nodeStatusOf, type Timings } from './heartbeat.ts';
 import { isWorking, toCandidate } from './shard-assignment.ts';
 import { Credits } from './credits.ts';
+import { followFormat } from './follow-format.ts';
 import { Directory } from './directory.ts';
 import { LoadMeter } from './load.ts';
 import { Members } from './members.ts';
@@ -49,6 +52,7 @@ export type ClusterOptions = {
 export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
   ClusterOptions & {
     readonly bus: Bus;
+    readonly format: CellFormat;
     readonly effects: EffectRunner;
     readonly labels: Labels;
     /** whether this node has the labels for an effect that another node hands over */
@@ -116,6 +120,7 @@ export class ClusterNode implements Hosting {
       this.#forgetQuarantined();
       options.onOwnersChanged();
     });
+    followFormat(this.#members, { ...options, onNewer: () => void this.#drain() });
     this.#members.onEvent(({ kind }) => {
       if (kind === 'settled') options.onReconnected();
     });
@@ -180,6 +185,10 @@ export class ClusterNode implements Hosting {
 
   nodes(): readonly NodeStatus[] {
     return this.#members.alive().map(({ heartbeat, ageMs }) => nodeStatusOf(heartbeat, ageMs));
+  }
+
+  get isSettled(): boolean {
+    return this.#members.settled;
   }
 
   adopt(ids: readonly string[], orphaned: (id: string) => void): () => void {
@@ -377,23 +386,12 @@ export class ClusterNode implements Hosting {
   #heartbeat(): Omit<Heartbeat, 'seq'> {
     const { node, name, role, version, weight = 1, labels, registry } = this.#o;
     const notices = this.#o.notices?.() ?? [];
-    return {
-      node,
-      name,
-      role,
-      version,
-      weight,
-      labels,
-      startedAtMs: this.#startedAtMs,
-      draining: this.#drained !== undefined,
-      cordoned: this.#orders.isCordoned,
-      ...(notices.length > 0 && { notices }),
-      leaving: false,
-      format: FORMAT,
-      types: registry.all().map(({ type, version: of }) => `${type}@${of}`),
-      load: this.#load.read(),
-      shards: this.#held(),
-    };
+    const own = { node, name, role, version, weight, labels, startedAtMs: this.#startedAtMs };
+    const { isCordoned: cordoned } = this.#orders;
+    const leaves = { draining: this.#drained !== undefined, cordoned, leaving: false };
+    const formats = { format: FORMAT, writes: this.#o.format.writes, types: typesOf(registry) };
+    const shown = { ...formats, ...(notices.length > 0 && { notices }) };
+    return { ...own, ...leaves, ...shown, load: this.#load.read(), shards: this.#held() };
   }
 }
 

@@ -32,6 +32,11 @@ export type Heartbeat = {
    * the newest format of records that it can read; absent from nodes of versions without formats
    */
   readonly format?: number;
+  /**
+   * the format of records that it writes, which its cell uses; absent from nodes of versions that
+   * write the newest one that they know
+   */
+  readonly writes?: number;
   /** absent from nodes of older versions */
   readonly labels?: Labels;
   readonly load: NodeLoad;
@@ -40,6 +45,7 @@ export type Heartbeat = {
 };
 
 export const formatOf = ({ format = 0 }: Heartbeat): number => format;
+export const writtenBy = (heartbeat: Heartbeat): number => heartbeat.writes ?? formatOf(heartbeat);
 
 export const nodeStatusOf = (heartbeat: Heartbeat, ageMs: number): NodeStatus => ({
   node: heartbeat.node,
@@ -52,6 +58,9 @@ export const nodeStatusOf = (heartbeat: Heartbeat, ageMs: number): NodeStatus =>
   weight: heartbeat.weight,
   labels: heartbeat.labels ?? {},
   load: heartbeat.load,
+  reads: formatOf(heartbeat),
+  writes: writtenBy(heartbeat),
+  types: heartbeat.types,
   shards: heartbeat.shards.length,
   ageMs,
   ...(heartbeat.notices && { notices: heartbeat.notices }),

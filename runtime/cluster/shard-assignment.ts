@@ -3,7 +3,7 @@
  * questions, from the strictest to the most permissive: where to move a shard that has an owner,
  * who takes over a shard without an owner, and who receives the shards of a node that shuts down.
  */
-import { type Heartbeat, formatOf, type Timings } from './heartbeat.ts';
+import { type Heartbeat, formatOf, type Timings, writtenBy } from './heartbeat.ts';
 import type { Member, Members } from './members.ts';
 import { type Candidate, placeAll, placeOne, rankOf } from './rendezvous.ts';
 
@@ -47,14 +47,15 @@ export class ShardAssignment {
 
 /**
  * Candidates for a shard without an owner: nodes that are not cordoned, or else any; of these,
- * proven nodes, or else any.
+ * proven nodes, or else any; of these, nodes of the newest version, or else any.
  */
 export function takeoverCandidates(members: Members): readonly Candidate[] {
   const working = members.alive().filter(({ heartbeat }) => isWorking(heartbeat));
   const open = working.filter(({ heartbeat }) => heartbeat.cordoned !== true);
   const all = open.length > 0 ? open : working;
   const proven = all.filter((member) => isProven(members, member));
-  return (proven.length > 0 ? proven : all).map(toCandidate);
+  const able = proven.length > 0 ? proven : all;
+  return newestOf(able).map(toCandidate);
 }
 
 /** Candidates for moving shards of this node, including this node (M1). */
@@ -95,10 +96,54 @@ export const isWorking = ({ role, weight, draining, leaving }: Heartbeat): boole
 const isProven = (members: Members, { heartbeat, knownMs }: Member): boolean =>
   heartbeat.node === members.self.node || knownMs >= members.probationMs(heartbeat.name);
 
-/** Whether a node can continue the work of another one: its actors and its records (E6). */
+/** Whether a node can continue the work of another one: its actors and what it writes (E6). */
 const knowsAll = (heartbeat: Heartbeat, other: Heartbeat): boolean =>
-  formatOf(heartbeat) >= formatOf(other) &&
+  formatOf(heartbeat) >= writtenBy(other) &&
   other.types.every((type) => heartbeat.types.includes(type));
+
+/**
+ * Nodes that can continue the work of all of them, as far as their versions tell, or else all: a
+ * stored actor may have been migrated to the newest version of its type, which an older program
+ * cannot run.
+ */
+function newestOf(members: readonly Member[]): readonly Member[] {
+  const programs = new Map<string, { heartbeat: Heartbeat; versions: Versions }>();
+  for (const { heartbeat } of members) {
+    const name = programOf(heartbeat);
+    if (!programs.has(name)) programs.set(name, { heartbeat, versions: versionsOf(heartbeat) });
+  }
+  if (programs.size <= 1) return members;
+  const all = [...programs.values()];
+  const newest = new Set<string>();
+  for (const [name, { heartbeat, versions }] of programs)
+    if (all.every((other) => isAsNew(heartbeat, versions, other))) newest.add(name);
+  const able = members.filter(({ heartbeat }) => newest.has(programOf(heartbeat)));
+  return able.length > 0 ? able : members;
+}
+
+/** Highest version by type. */
+type Versions = ReadonlyMap<string, number>;
+
+const programOf = (heartbeat: Heartbeat): string =>
+  `${formatOf(heartbeat)} ${writtenBy(heartbeat)} ${heartbeat.types.join()}`;
+
+const isAsNew = (
+  heartbeat: Heartbeat,
+  versions: Versions,
+  other: { readonly heartbeat: Heartbeat; readonly versions: Versions },
+): boolean =>
+  formatOf(heartbeat) >= writtenBy(other.heartbeat) &&
+  [...other.versions].every(([type, version]) => (versions.get(type) ?? 0) >= version);
+
+function versionsOf({ types }: Heartbeat): Versions {
+  const newest = new Map<string, number>();
+  for (const each of types) {
+    const at = each.lastIndexOf('@');
+    const type = each.slice(0, at);
+    newest.set(type, Math.max(newest.get(type) ?? 0, Number(each.slice(at + 1))));
+  }
+  return newest;
+}
 
 export const toCandidate = ({ heartbeat: { node, name, weight } }: Member): Candidate => ({
   node,

@@ -71,7 +71,7 @@ export class OwnedShard {
   #snapshot: SnapshotBlob | undefined;
 
   constructor(options: OwnerOptions, loaded: LoadedShard, events: ShardEvents) {
-    const { log, clock, env, world, outside } = options;
+    const { log, clock, env, world, outside, format } = options;
     const { fold, time, journal, writer } = loaded;
     const { cell, limits, shards, registry, shard } = world;
     const { epoch } = writer;
@@ -94,7 +94,7 @@ export class OwnedShard {
     const onSettled = () => this.#upkeep.settledSoon();
     // An atomic log needs no relay, and its reads are cheap.
     const transcripts = log.atomic ? undefined : options.transcripts?.writer(shard);
-    this.#relay = new Relay({ log, clock, env, cell, shard, onSettled, transcripts });
+    this.#relay = new Relay({ log, clock, env, cell, shard, format, onSettled, transcripts });
     this.#crashLoop = new CrashLoopGuard(fold, limits, now());
     const alarm = (what: string) => outside.alarm(what);
     const onSnapshot = (blob: SnapshotBlob) => {

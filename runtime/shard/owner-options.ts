@@ -5,6 +5,7 @@ import type { Log } from '../log/log.ts';
 import type { LogTranscripts } from '../transcripts.ts';
 import type { State } from '../state/state.ts';
 import type { Outside } from './commit/after-commit.ts';
+import type { WriteFormat } from './commit/record-format.ts';
 import type { TurnWorld } from './turn/turn-context.ts';
 import type { RetentionOptions } from './recovery/retention.ts';
 
@@ -18,6 +19,8 @@ export type OwnerOptions = {
   readonly blobs: Blobs;
   readonly clock: Clock;
   readonly outside: Outside;
+  /** of journal records and of the messages that they send */
+  readonly format: WriteFormat;
   /** the transcript readers of this process, which receive the entries that the shard stores */
   readonly transcripts?: Pick<LogTranscripts, 'writer'>;
   /** called when the shard is lost or quarantined */

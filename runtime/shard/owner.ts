@@ -109,7 +109,7 @@ export class ShardOwner {
 
   /** One attempt; another owner may write its EPOCH record first. */
   async #load(): Promise<void> {
-    const { log, state, env, world, worker } = this.#o;
+    const { log, state, env, world, worker, format } = this.#o;
     const { cell } = world;
     const subject = journalSubject(env, this.shard);
     const isWanted = () => this.#isLoading();
@@ -122,7 +122,7 @@ export class ShardOwner {
     const time = new ShardTime(this.#o.clock, { isLocal: log.atomic, logTimeMs, since });
     const journal = this.#journalFrom(subject, last, time);
     const now = () => time.now();
-    const writer = new RecordWriter({ log, state, env, cell, fold, journal, now });
+    const writer = new RecordWriter({ log, state, env, cell, fold, journal, now, format });
     this.#life = { state: 'loading', writer };
     const epoch = await writer.write({ t: 'EPOCH', worker, ...writer.head() });
     if (epoch.kind === 'lost') return;

@@ -55,15 +55,24 @@ export class TestCluster {
   async start(workers = WORKERS, gateways: readonly string[] = ['gateway']): Promise<void> {
     this.#nats = await startNats({ path: server!.path });
     await Promise.all(workers.map((name) => this.startWorker(name)));
-    for (const name of gateways) {
-      const data = this.#dataOf(name);
-      const gateway = await startGateway(data, await reservePort(), this.#nats.url, name);
-      this.#programs.set(name, gateway);
-    }
+    for (const name of gateways) await this.startGateway(name);
   }
 
-  async startWorker(name: string): Promise<void> {
-    this.#programs.set(name, await startWorker(this.#dataOf(name), name, this.#nats!.url));
+  /** @param build the program; default the one of this checkout */
+  async startGateway(name: string, build?: string): Promise<void> {
+    const port = await reservePort();
+    const gateway = await startGateway(this.dataOf(name), port, this.nats, name, build);
+    this.#programs.set(name, gateway);
+  }
+
+  /** @param build as `startGateway` */
+  async startWorker(name: string, build?: string): Promise<void> {
+    this.#programs.set(name, await startWorker(this.dataOf(name), name, this.nats, build));
+  }
+
+  /** URL of the NATS server. */
+  get nats(): string {
+    return this.#nats!.url;
   }
 
   program(name: string): Program {
@@ -106,7 +115,7 @@ export class TestCluster {
   }
 
   /** Each process has its own data folder, as on separate machines. */
-  #dataOf(name: string): string {
+  dataOf(name: string): string {
     const data = join(this.folder, name);
     mkdirSync(data, { recursive: true });
     this.#configure(data);

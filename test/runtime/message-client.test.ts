@@ -61,6 +61,7 @@ const openClient = (asksAgain: boolean) =>
     shards: 1,
     cell: 'cell',
     worker: 'w',
+    format: { writes: 1 },
     registry: createRegistry([defineActor({ type: 'thing', version: 1, machine })]),
     statusOf: (shard) =>
       epoch === undefined ? undefined : ({ shard, state: 'owned', epoch } as ShardStatus),

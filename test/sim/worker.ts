@@ -81,6 +81,7 @@ export class SimWorker {
       shards,
       cell,
       worker: process.name,
+      format: { writes: 1 },
       registry,
       statusOf: (shard) => this.status(shard),
     });
@@ -144,6 +145,7 @@ export class SimWorker {
       clock: process.clock,
       outside: this.#outside(shard),
       transcripts: this.#transcripts,
+      format: { writes: 1 },
       onEnd: (status, why) => {
         this.#o.trace(`${process.name} shard ${shard} ${status}: ${why}`);
         this.#o.onEnd(this, shard, status, why);

@@ -1,10 +1,11 @@
 #!/bin/bash
-# Makes old-build.tar.gz with the built program of another commit: make.sh PATH/dist/troupe.js
+# Makes NAME.tar.gz with the built program of a version: make.sh PATH/dist/troupe.js NAME
 # The folder is stopped in order once and killed at the end: in the middle of a reply
 # (agent:main:work) and while a command waits for approval (agent:main:main).
 set -eu
 troupe() { node "$program" "$@"; }
 program=$1
+name=$2
 folder=$(mktemp -d)
 export HOME=$folder TROUPE_HOME=$folder/data TROUPE_TOKEN=the-stored-token TROUPE_PORT=18999
 mkdir -p "$TROUPE_HOME"
@@ -25,5 +26,5 @@ start
 timeout 5 node "$program" agent -m 'call exec {"command":"touch asked"}' < /dev/null || true
 timeout 4 node "$program" agent --session agent:main:work -m '[[words:150]] [[pace:20]]' || true
 kill -9 "$process"; wait "$process" || true
-tar --sparse -czf "$(dirname "$0")/old-build.tar.gz" -C "$folder" data
+tar --sparse -czf "$(dirname "$0")/$name.tar.gz" -C "$folder" data
 rm -r "$folder"

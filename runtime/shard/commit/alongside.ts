@@ -15,14 +15,17 @@ type Batch = {
   readonly items: OutItem[];
 };
 
-export function alongsideOf(record: JournalRecord, env: string, shard: number): AtomicAppends {
+export function alongsideOf(
+  record: JournalRecord,
+  { env, shard, format }: { env: string; shard: number; format: number },
+): AtomicAppends {
   if (record.t !== 'TURNS') return { entries: [] };
   const entries: { subject: string; bytes: Uint8Array }[] = [];
   const batches = new Map<string, Batch>();
   for (const { out } of record.turns) {
     for (const [target, lane, n, item] of out) {
       if (typeof target !== 'number') {
-        entries.push({ subject: keptSubject(env, target, item), bytes: encodeKept(item) });
+        entries.push({ subject: keptSubject(env, target, item), bytes: encodeKept(item, format) });
         continue;
       }
       const link = `${target}/${lane}`;
@@ -33,7 +36,7 @@ export function alongsideOf(record: JournalRecord, env: string, shard: number): 
   }
   for (const { target, lane, n, items } of batches.values()) {
     const entry = { kind: 'links' as const, cell: record.cell, src: shard, lane, n, items };
-    entries.push({ subject: mailboxSubject(env, target, lane), bytes: encodeMail(entry) });
+    entries.push({ subject: mailboxSubject(env, target, lane), bytes: encodeMail(entry, format) });
   }
   return { entries };
 }

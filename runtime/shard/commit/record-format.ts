@@ -4,10 +4,11 @@
  *
  *   0xC1 · format u8 · oldest reader u8 · key id u32, big-endian · body
  *
- * `format` is the version of the layout. `oldest reader` is the lowest format that a program must
- * know to read the entry: 1 to `format`. A program that knows it ignores what is new, which is only
- * ever appended to arrays. `key id` names the key that encrypts the body; 0: not encrypted. These
- * bytes are the same in every format.
+ * `format` is the version of the layout (formats.ts). `oldest reader` is the lowest format that a
+ * program must know to read the entry: 1 to `format`. A program that knows it ignores what is new,
+ * which is only ever appended to arrays. `key id` names the key that encrypts the body; 0: not
+ * encrypted. These bytes are the same in every format; the layout of the oldest reader determines
+ * whether more precede the body.
  *
  * Entries of before the header are the body alone. MessagePack never uses 0xC1, so none of them
  * begins with it.
@@ -15,14 +16,17 @@
  * Invariant: an entry that this program cannot read is never taken for damaged or foreign. It is
  * accepted work of a newer program, so its reader stops (E6).
  */
+import assert from 'node:assert/strict';
 import { encodeBehind } from '../../../protocols/codec.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Position } from '../../log/log.ts';
+import type { RecordFormat } from '../../../protocols/upgrade.ts';
+import { FORMATS } from './formats.ts';
 
-/** The format that this program writes, and the newest one that it knows. */
-export const FORMAT = 1;
-/** Programs that know this format can read what this program writes. */
-const OLDEST_READER = 1;
+/** The newest format that this program can read and write. */
+export const FORMAT = FORMATS.at(-1)!.format;
+/** Every program that knows formats reads it, so it may be written to any cell. */
+export const BASE_FORMAT = FORMATS[0]!.format;
 const MARK = 0xc1;
 const NOT_ENCRYPTED = 0;
 export const HEADER_BYTES = 7;
@@ -31,25 +35,36 @@ export class CorruptRecord extends Error {
   override readonly name = 'CorruptRecord';
 }
 
+/** What a process writes: raised while it runs, by `troupe upgrade finish`. */
+export type WriteFormat = { readonly writes: number };
+
+const formatOf = (format: number): RecordFormat => {
+  const known = FORMATS.find((one) => one.format === format);
+  assert(known, `format ${format} is not one of this program`);
+  return known;
+};
+
 /** An entry: the header, and the body as MessagePack. One allocation. */
-export function encodeEntry(body: object): Buffer {
-  const bytes = encodeBehind(HEADER_BYTES, body);
-  writeHeader(bytes);
+export function encodeEntry(body: object, format: number = BASE_FORMAT): Buffer {
+  const layout = formatOf(format);
+  const bytes = encodeBehind(layout.headerBytes, body);
+  writeHeader(bytes, layout);
   return bytes;
 }
 
-/** An entry whose body is encoded already, in parts. */
+/** An entry of the base format whose body is encoded already, in parts. */
 export function entryOf(body: readonly Uint8Array[]): Buffer {
   const bytes = Buffer.concat([Buffer.allocUnsafe(HEADER_BYTES), ...body]);
-  writeHeader(bytes);
+  writeHeader(bytes, formatOf(BASE_FORMAT));
   return bytes;
 }
 
-function writeHeader(bytes: Buffer): void {
+function writeHeader(bytes: Buffer, { format, oldestReader, headerBytes }: RecordFormat): void {
   bytes[0] = MARK;
-  bytes[1] = FORMAT;
-  bytes[2] = OLDEST_READER;
+  bytes[1] = format;
+  bytes[2] = oldestReader;
   bytes.writeUInt32BE(NOT_ENCRYPTED, 3);
+  bytes.fill(0, HEADER_BYTES, headerBytes);
 }
 
 /**
@@ -64,10 +79,16 @@ export function bodyStart(bytes: Uint8Array, what: string, position?: Position):
   if (bytes.length <= HEADER_BYTES || oldestReader < 1 || oldestReader > format)
     throw new CorruptRecord(`${what} whose header is cut or damaged`);
   const isEncrypted = (bytes[3]! | bytes[4]! | bytes[5]! | bytes[6]!) !== 0;
-  if (oldestReader <= FORMAT && !isEncrypted) return HEADER_BYTES;
+  if (oldestReader <= FORMAT && !isEncrypted) return formatOf(oldestReader).headerBytes;
   const keyId = new DataView(bytes.buffer, bytes.byteOffset).getUint32(3);
   throw newerFormat({ format, oldestReader, keyId }, what, position);
 }
+
+/** The format and the oldest reader that a header names, unchecked; undefined without a header. */
+export const headerOf = (
+  bytes: Uint8Array,
+): Pick<RecordFormat, 'format' | 'oldestReader'> | undefined =>
+  bytes[0] === MARK ? { format: bytes[1] ?? 0, oldestReader: bytes[2] ?? 0 } : undefined;
 
 /** The format that a program must know to continue; undefined for any other error. */
 export const formatNeeded = (error: unknown): number | undefined =>

@@ -9,6 +9,7 @@ import type { State } from '../../state/state.ts';
 import { alongsideOf } from './alongside.ts';
 import type { Fold } from './fold.ts';
 import type { Committed, Journal } from './journal.ts';
+import type { WriteFormat } from './record-format.ts';
 import { encodeRecord, type JournalRecord, type RecordHead } from './records.ts';
 
 export type RecordWriterOptions = {
@@ -19,6 +20,7 @@ export type RecordWriterOptions = {
   readonly fold: Fold;
   readonly journal: Journal;
   readonly now: () => number;
+  readonly format: WriteFormat;
 };
 
 export class RecordWriter {
@@ -50,12 +52,15 @@ export class RecordWriter {
   async write(record: JournalRecord, onCounts?: (position: Position) => void): Promise<Committed> {
     if (this.#closed) return { kind: 'lost', why: 'closed' };
     const { log, state, env, fold, journal } = this.#o;
-    const bytes = encodeRecord(record);
+    const format = this.#o.format.writes;
+    const bytes = encodeRecord(record, format);
     fold.applyScalars(record, bytes.length);
     const sealed = fold.seal();
     // A row that cannot be stored must be found before its record counts.
     checkPuts(sealed.puts);
-    const alongside = log.atomic ? alongsideOf(record, env, fold.shard) : undefined;
+    const alongside = log.atomic
+      ? alongsideOf(record, { env, shard: fold.shard, format })
+      : undefined;
     const answer = await journal.append(record.recId, bytes, alongside);
     // State may belong to another owner by now.
     if (this.#closed) return { kind: 'lost', why: 'closed' };

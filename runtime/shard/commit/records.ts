@@ -15,7 +15,7 @@ import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Lane, Message, ReplyRef } from '../../../protocols/statechart.ts';
 import type { Principal } from '../../system.ts';
 import type { Position } from '../../log/log.ts';
-import { bodyStart, CorruptRecord, encodeEntry } from './record-format.ts';
+import { BASE_FORMAT, bodyStart, CorruptRecord, encodeEntry } from './record-format.ts';
 
 /** Where a link ends: a shard's mailbox, or a log without an owner (D6). */
 export type LinkTarget = number | 'dlq' | 'transcript';
@@ -189,12 +189,16 @@ export function unpackItem(a: Packed): OutItem {
   return item;
 }
 
-export function encodeMail(e: MailEntry): Buffer {
+/** @param format that the cell uses; default one that every program reads */
+export const encodeMail = (e: MailEntry, format: number = BASE_FORMAT): Buffer =>
+  encodeEntry(packMail(e), format);
+
+function packMail(e: MailEntry): unknown[] {
   switch (e.kind) {
     case 'links':
-      return encodeEntry(['l', e.cell, e.src, e.lane, e.n, e.items.map(packItem)]);
+      return ['l', e.cell, e.src, e.lane, e.n, e.items.map(packItem)];
     case 'client':
-      return encodeEntry([
+      return [
         'c',
         e.cell,
         packItem(e.item),
@@ -203,9 +207,9 @@ export function encodeMail(e: MailEntry): Buffer {
         e.notAfter,
         e.ttlMs,
         ...(e.acceptedAt === undefined ? [] : [e.acceptedAt]),
-      ]);
+      ];
     case 'outcome':
-      return encodeEntry(['o', e.cell, e.intent, e.attempt, e.outcome]);
+      return ['o', e.cell, e.intent, e.attempt, e.outcome];
   }
 }
 
@@ -310,9 +314,10 @@ function bodyOf(r: JournalRecord): unknown[] {
   }
 }
 
-export function encodeRecord(r: JournalRecord): Buffer {
+/** @param format as `encodeMail` */
+export function encodeRecord(r: JournalRecord, format: number = BASE_FORMAT): Buffer {
   const head = [r.t, r.cell, r.recId, r.epoch, r.prev, r.now];
-  const bytes = encodeEntry([...head, ...bodyOf(r), CHECKSUM_SPACE]);
+  const bytes = encodeEntry([...head, ...bodyOf(r), CHECKSUM_SPACE], format);
   const at = bytes.length - CHECKSUM_BYTES;
   bytes.writeUInt32BE(crc32(bytes.subarray(0, at)) >>> 0, at);
   return bytes;
@@ -367,8 +372,10 @@ const placeOf = (position?: Position): string =>
 /**
  * An item stored in a log without an owner (transcript, dead letters); readers drop a repeated `id`
  * (D6).
+ * @param format as `encodeMail`
  */
-export const encodeKept = (item: OutItem): Buffer => encodeEntry(packItem(item));
+export const encodeKept = (item: OutItem, format: number = BASE_FORMAT): Buffer =>
+  encodeEntry(packItem(item), format);
 /** @throws CorruptRecord; TroupeError NEWER_FORMAT (E6): the caller skips neither */
 export const decodeKept = (bytes: Uint8Array, position?: Position): OutItem =>
   unpackItem(decode<Packed>(bytes, bodyStart(bytes, 'a stored message', position)));

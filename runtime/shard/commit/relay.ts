@@ -14,6 +14,7 @@ import type { Clock } from '../../clock/clock.ts';
 import type { Log, Position } from '../../log/log.ts';
 import type { TranscriptWriter } from '../../transcripts.ts';
 import { roughBytes } from '../limits.ts';
+import type { WriteFormat } from './record-format.ts';
 import {
   type LinkMark,
   type LinkTarget,
@@ -65,6 +66,7 @@ export class Relay {
   readonly #env: string;
   readonly #cell: string;
   readonly #shard: number;
+  readonly #format: WriteFormat;
   readonly #onSettled: () => void;
   readonly #transcripts: TranscriptWriter | undefined;
   readonly #links = new Map<string, Link>();
@@ -77,6 +79,7 @@ export class Relay {
     env: string;
     cell: string;
     shard: number;
+    format: WriteFormat;
     onSettled: () => void;
     /** receives the stored transcript entries, before waiting readers continue */
     transcripts?: TranscriptWriter | undefined;
@@ -86,6 +89,7 @@ export class Relay {
     this.#env = options.env;
     this.#cell = options.cell;
     this.#shard = options.shard;
+    this.#format = options.format;
     this.#onSettled = options.onSettled;
     this.#transcripts = options.transcripts;
   }
@@ -167,7 +171,7 @@ export class Relay {
   }
 
   async #keep(target: 'dlq' | 'transcript', item: OutItem): Promise<void> {
-    const bytes = encodeKept(item);
+    const bytes = encodeKept(item, this.#format.writes);
     const position = await this.#append(keptSubject(this.#env, target, item), bytes);
     if (target === 'transcript' && position !== undefined && !this.#closed)
       this.#transcripts?.stored(item.to, { position, bytes });
@@ -192,7 +196,8 @@ export class Relay {
   #mail({ lane }: Link, flight: Flight): Uint8Array {
     const items = flight.map(({ item }) => item);
     const { n } = flight[0]!;
-    return encodeMail({ kind: 'links', cell: this.#cell, src: this.#shard, lane, n, items });
+    const entry = { kind: 'links' as const, cell: this.#cell, src: this.#shard, lane, n, items };
+    return encodeMail(entry, this.#format.writes);
   }
 
   #settle(link: Link, count: number): void {

@@ -110,6 +110,7 @@ export class FakeSessionSystem implements System {
     this.echo = echo;
   }
 
+  readonly upgrade = {} as System['upgrade'];
   readonly charts: System['charts'] = { list: () => [], get: async () => undefined };
   readonly actors: System['actors'] = {
     list: () => Promise.resolve([]),

@@ -69,12 +69,17 @@ async function openShard() {
       adopt: () => nothing,
       alarm: nothing,
     },
+    format: { writes: 1 },
     onEnd: nothing,
   });
   await owner.start();
   const bus = new SimBus(clock, new Random(1));
   const options = { log, bus, clock, env: ENV, shards: 1, cell: CELL, worker: 'w', registry };
-  const client = new MessageClient({ ...options, statusOf: () => owner.status() });
+  const client = new MessageClient({
+    ...options,
+    format: { writes: 1 },
+    statusOf: () => owner.status(),
+  });
   closing.push(
     () => client.close(),
     () => owner.abandon(),

@@ -59,7 +59,12 @@ export class ClusterShard {
     this.#settings = settings;
     const { log } = this;
     const at = { log, bus: this.#bus, clock, env: ENV, shards: 1, cell: CELL, worker: 'client' };
-    this.#client = new MessageClient({ ...at, registry, statusOf: () => this.#owner?.status() });
+    this.#client = new MessageClient({
+      ...at,
+      format: { writes: 1 },
+      registry,
+      statusOf: () => this.#owner?.status(),
+    });
   }
 
   get owner(): ShardOwner {
@@ -85,6 +90,7 @@ export class ClusterShard {
       blobs: this.blobs,
       clock: this.#clock,
       outside: this.#outside(),
+      format: { writes: 1 },
       onEnd: (status, why) => void (this.ended = `${status}: ${why}`),
       ...this.#settings,
       ...ports,

@@ -61,6 +61,7 @@ export function acceptOnly(path: string, shards: number, sent: readonly Sent[]):
       env: 'local',
       shards,
       worker: 'client',
+      format: { writes: 1 },
       registry: createRegistry([puppetType(), bossType()]),
       statusOf: () => undefined,
     });

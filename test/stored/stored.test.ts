@@ -1,7 +1,10 @@
 /**
- * A data folder of an older build opens in this one: `old-build.tar.gz`, made by `make.sh` with the
- * program of commit 9c5dcd1, whose process was killed in the middle of a run. Its keys and token
- * were made for it and are used nowhere else.
+ * Data folders of each format open in this program, made by `make.sh`; the process that wrote them
+ * was killed in the middle of a run. Their keys and token were made for them and are used nowhere
+ * else.
+ *
+ *   format-0.tar.gz  by commit 9c5dcd1: entries without a header, a store without write-ahead log
+ *   format-1.tar.gz  by commit 72405951
  */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -10,6 +13,13 @@ import { connectOperator } from '../../client/operator-client.ts';
 import { reservePort } from '../servers/reserve-port.ts';
 import { runProgram, startProgram } from '../cli/program.ts';
 import { eventually } from '../runtime/eventually.ts';
+import { address } from '../../protocols/address.ts';
+import { journalSubject, mailboxSubject } from '../../protocols/subjects.ts';
+import { openFileBlobs } from '../../runtime/blobs/files.ts';
+import { cellHeader, decodeCell } from '../../runtime/cell-record.ts';
+import { openEmbeddedStore } from '../../runtime/log/embedded-store.ts';
+import { loadRows } from '../../runtime/shard/recovery/load.ts';
+import { LogTranscripts } from '../../runtime/transcripts.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
 
 const TOKEN = 'the-stored-token';
@@ -21,11 +31,12 @@ const START_MS_MAX = 1_500;
 
 /**
  * Starts the program of this commit on a copy of the folder.
+ * @param name of the folder
  * @param kills how many starts before are killed, at different moments
  */
-async function openStored(kills: number) {
+async function openStored(name: string, kills: number) {
   const home = scratchFolder();
-  execFileSync('tar', ['-xzf', join(import.meta.dirname, 'old-build.tar.gz'), '-C', home]);
+  execFileSync('tar', ['-xzf', join(import.meta.dirname, `${name}.tar.gz`), '-C', home]);
   const env = {
     TROUPE_HOME: join(home, 'data'),
     TROUPE_TOKEN: TOKEN,
@@ -45,7 +56,8 @@ async function openStored(kills: number) {
     return ended.stdout;
   };
   const json = async <T>(...args: string[]) => JSON.parse(await troupe(...args, '--json')) as T;
-  return { url: `ws://127.0.0.1:${env.TROUPE_PORT}`, troupe, json };
+  const url = `ws://127.0.0.1:${env.TROUPE_PORT}`;
+  return { url, troupe, json, data: env.TROUPE_HOME, program };
 }
 
 type Sessions = {
@@ -53,17 +65,20 @@ type Sessions = {
 };
 
 const CASES = [
-  ['', 0],
-  [', after 20 kills of the first starts', 20],
+  ['format-0', '', 0],
+  ['format-0', ', after 20 kills of the first starts', 20],
+  ['format-1', '', 0],
 ] as const;
 
+const DAYS: Record<string, string> = { 'format-0': '2026-11-23', 'format-1': '2026-11-29' };
+
 it.each(CASES)(
-  'reads sessions, files, jobs and the audit of an older build, and ends its runs%s',
+  '%s: reads sessions, files, jobs and the audit of an older build, and ends its runs%s',
   {
     timeout: 180_000,
   },
-  async (_, kills) => {
-    const { url, troupe, json } = await openStored(kills);
+  async (name, _, kills) => {
+    const { url, troupe, json, data, program } = await openStored(name, kills);
 
     // The run that waited for an approval: expired by now, or denied here.
     const { approvals } = await json<{ approvals: readonly { id: string }[] }>('approvals', 'list');
@@ -80,7 +95,7 @@ it.each(CASES)(
 
     const { schedules } = await json<{ schedules: readonly object[] }>('cron', 'list');
     expect(schedules).toMatchObject([{ jobId: 'pulse', agentId: 'main' }]);
-    const audit = await troupe('audit', '--day', '2026-11-23');
+    const audit = await troupe('audit', '--day', DAYS[name]!);
     expect(audit).toContain('POST /v1/schedules/pulse/run');
 
     const client = await connectOperator({ url, token: TOKEN, client: { version: '0' } });
@@ -98,5 +113,36 @@ it.each(CASES)(
     expect(await troupe('agent', '-m', 'call read {"path":"notes.md"}')).toContain(
       'kept by the old build',
     );
+
+    expect(await json('dlq', 'list')).toMatchObject({ dead_letters: [] });
+    program.child.kill('SIGTERM');
+    await program.ended;
+    await accountOf(data, { [MAIN]: 'Hello, I am Ada.', [WORK]: 'Hello again.' });
   },
 );
+
+/** Every message in a mailbox has its turn, and a session has the text of each message once. */
+async function accountOf(data: string, texts: Record<string, string>): Promise<void> {
+  const store = await openEmbeddedStore({ path: join(data, 'store'), durability: 'process' });
+  const { log, state, cell } = store;
+  const record = (await log.readLast('cell.local'))!;
+  expect(cellHeader(record)).toEqual({ format: 1, minReader: 1 });
+  const { shards } = decodeCell<{ shards: number }>(record);
+  const blobs = await openFileBlobs(join(data, 'store', 'blobs'));
+  for (let shard = 0; shard < shards; shard++) {
+    const journal = journalSubject('local', shard);
+    const { fold } = await loadRows({ log, state, blobs, journal, shard, cell });
+    const mail = await log.last(mailboxSubject('local', shard, 'data'));
+    expect({ shard, floor: fold.scalars.mailFloor }).toEqual({ shard, floor: mail });
+  }
+  for (const [key, text] of Object.entries(texts)) {
+    const session = address('default', 'session', key);
+    const entries = await new LogTranscripts(log, 'local', shards).read(session, { limit: 1_000 });
+    const said = entries.filter(({ entry }) => {
+      const { type, text: own } = entry as { type: string; text?: string };
+      return type === 'user' && own?.includes(text);
+    });
+    expect({ key, said: said.length }).toEqual({ key, said: 1 });
+  }
+  await store.close();
+}
