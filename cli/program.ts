@@ -26,6 +26,7 @@ import type { InitOptions } from './project/init.ts';
 import type { OpenOptions } from './open.ts';
 import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
+import { addServiceCommands } from './service/service-commands.ts';
 import { addTransferCommands } from './transfer/transfer-commands.ts';
 import { addOperationGroups, operationGroupNames } from './operation-groups.ts';
 import { version } from './version.ts';
@@ -44,6 +45,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     addStart,
     addOpen,
     addClusterCommands(args),
+    addServiceCommands,
     addTransferCommands,
     addBackupCommands,
     addChat,
