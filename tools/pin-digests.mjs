@@ -6,9 +6,9 @@
  *   node tools/pin-digests.mjs --digests FILE     JSON of name -> sha256:…, for those that it names
  *   node tools/pin-digests.mjs --check            changes nothing; exits with 1 if one has none
  *
- * `--registry URL` asks another registry for all of them, such as a mirror. `--root DIR` changes the
- * files of another checkout. A name without a host is of docker.io. The own image, `troupe`, is in
- * no registry before it is pushed: its digest comes from FILE, or is left out.
+ * `--registry URL` asks another registry for all of them, such as a mirror. `--root DIR` changes
+ * the files of another checkout. A name without a host is of docker.io. The own image, `troupe`, is
+ * in no registry before it is pushed: its digest comes from FILE, or is left out.
  *
  * A digest is that of the list of all platforms, and is checked against the bytes that the registry
  * sent. When one cannot be had, nothing is written.

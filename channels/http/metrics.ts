@@ -52,8 +52,8 @@ export type ServeMetricsOptions = {
 };
 
 /**
- * Opens a port for processes without a gateway. It serves `/metrics`, and to every caller `/healthz`
- * and `/readyz`.
+ * Opens a port for processes without a gateway. It serves `/metrics`, and to every caller
+ * `/healthz` and `/readyz`.
  * @throws TroupeError INVALID_ARGUMENT for a public bind without a token; CONFLICT when the port is
  *   taken; UNAVAILABLE when the address cannot be bound
  */

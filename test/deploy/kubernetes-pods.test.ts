@@ -1,6 +1,6 @@
 /**
- * Three servers of NATS, two workers and a gateway with exactly what the manifests say, as processes:
- * probes pass, pods end within their grace periods, and no accepted message is lost.
+ * Three servers of NATS, two workers and a gateway with exactly what the manifests say, as
+ * processes: probes pass, pods end within their grace periods, and no accepted message is lost.
  */
 import { strict as assert } from 'node:assert';
 import { join } from 'node:path';

@@ -1,14 +1,16 @@
 /**
- * The manifests and charts of deploy/: made from their source, valid by pinned schemas, equal to each
- * other, and in agreement with what troupe, Prometheus and NATS do.
+ * The manifests and charts of deploy/: made from their source, valid by pinned schemas, equal to
+ * each other, and in agreement with what troupe, Prometheus and NATS do.
  */
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { loadConfig } from '../../runtime/config/index.ts';
 import { root } from '../../tools/install.mjs';
 import { kubernetesFiles } from '../../tools/kubernetes/files.ts';
+import { blocksOf } from '../docs/pages.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
 import {
   chartManifests,
@@ -189,4 +191,16 @@ describe('the manifests agree with each other', () => {
     const [, major, minor] = /:(\d+)\.(\d+)/.exec((readJson('deploy/images.json') as any).nats)!;
     expect(Number(major) * 100 + Number(minor)).toBeGreaterThanOrEqual(211);
   });
+});
+
+it('the scrape configuration of the page has the job that the scaling asks for', () => {
+  // Debian's promtool is built without the discovery of Kubernetes, and would refuse it.
+  const { text } = blocksOf('docs/kubernetes.md').find(({ language }) => language === 'yaml')!;
+  const { scrape_configs: jobs } = parse(text) as { scrape_configs: { job_name: string }[] };
+  const names = jobs.map((job) => job.job_name);
+  expect(names).toContain(defaultsOf('troupe-autoscaling')['job']);
+  const compose = parse(readFileSync(join(deploy, 'prometheus.yml'), 'utf8')) as {
+    scrape_configs: { job_name: string }[];
+  };
+  expect(names.toSorted()).toEqual(compose.scrape_configs.map((job) => job.job_name).toSorted());
 });

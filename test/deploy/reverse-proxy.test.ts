@@ -86,7 +86,7 @@ async function checkPage({ request }: Opened): Promise<void> {
 }
 
 /** The first words of an answer arrive while its run goes on: nothing collects the events. */
-async function checkAgentStream({ request, client }: Opened): Promise<void> {
+async function checkAgentStream({ request }: Opened): Promise<void> {
   const message = { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: slowly }] };
   const body = { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: { message } };
   const response = await request('/a2a/main', {
@@ -97,8 +97,6 @@ async function checkAgentStream({ request, client }: Opened): Promise<void> {
   expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
   const events = await readEvents(response, (text) => /TASK_STATE_WORKING/.test(text));
   expect(events).not.toContain('TASK_STATE_COMPLETED');
-  const { sessions } = (await client.request('sessions.list', {})) as { sessions: object[] };
-  expect(sessions.length).toBeGreaterThan(0);
 }
 
 async function checkMcpStream({ request }: Opened): Promise<void> {

@@ -2,8 +2,8 @@
  * Scaling of workers by KEDA, on metrics of troupe itself. A worker is limited by its event loop,
  * which uses one core; the lag of mailboxes shows that the present ones do not suffice.
  *
- * Each change of the number moves shards, so it grows within minutes and shrinks slowly. It is never
- * zero: shards need an owner, and timers would wait.
+ * Each change of the number moves shards, so it grows within minutes and shrinks slowly. It is
+ * never zero: shards need an owner, and timers would wait.
  */
 import { labelsOf, type Manifest } from './parts.ts';
 import type { Values } from './values.ts';
@@ -37,7 +37,7 @@ export const autoscalingManifests = (values: Values): Manifest[] => [
 
 const behavior = {
   scaleUp: {
-    stabilizationWindowSeconds: 60,
+    stabilizationWindowSeconds: 0,
     selectPolicy: 'Max',
     policies: [
       { type: 'Percent', value: 100, periodSeconds: 60 },

@@ -1,7 +1,7 @@
 /**
  * Values of a chart inside manifests. A manifest is written once: where an operator may choose, it
- * has a value with its default. Rendered plainly it has the default; as a template of a chart it has
- * `{{ .Values.PATH }}`, and the defaults are the chart's `values.yaml`.
+ * has a value with its default. Rendered plainly it has the default; as a template of a chart it
+ * has `{{ .Values.PATH }}`, and the defaults are the chart's `values.yaml`.
  *
  * Invariant: a template holds no other expression, so that a few lines can expand it.
  */
