@@ -91,7 +91,7 @@ function argumentsOf(file: string, options: DescribeOptions): string[] {
   const { nats = process.env['TROUPE_NATS_URL'] } = options;
   return [
     ...(given === undefined ? [] : ['--config', resolve(file)]),
-    ...(port === undefined || options.process === 'worker' ? [] : ['--port', String(port)]),
+    ...(port === undefined || options.process === 'worker' ? [] : ['--port', port]),
     ...(nats === undefined || (options.process ?? 'start') === 'start' ? [] : ['--nats', nats]),
   ];
 }

@@ -136,7 +136,7 @@ describe('the commands', () => {
     const run = (...args: string[]) => runProgram(['service', ...args, '--json'], { home });
     const port = await reservePort();
     const first = await run('install', '--no-start', '--port', String(port));
-    expect(first.code, first.stderr).toBe(0);
+    expect(first).toMatchObject({ code: 0 });
     const { file, data, changed, started } = JSON.parse(first.stdout) as Record<string, string>;
     expect([changed, started]).toEqual([true, false]);
     expect(data).toBe(join(home, '.troupe'));
@@ -201,7 +201,7 @@ async function startedAndStopped(words: readonly string[], port: number, cwd: st
   await eventually(async () => {
     expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
   });
-  const page = await (await fetch(`http://127.0.0.1:${port}/v1/agents`)).status;
+  const { status: page } = await fetch(`http://127.0.0.1:${port}/v1/agents`);
   child.kill('SIGTERM');
   const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
   return { code, signal, page };

@@ -1,4 +1,6 @@
 /** Expands templates of charts that hold nothing but `{{ .Values.PATH }}`, as Helm does. */
+// Manifests of several kinds are read by path.
+// oxlint-disable no-explicit-any
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';

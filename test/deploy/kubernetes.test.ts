@@ -2,6 +2,8 @@
  * The manifests and charts of deploy/: made from their source, valid by pinned schemas, equal to
  * each other, and in agreement with what troupe, Prometheus and NATS do.
  */
+// Manifests of several kinds are read by path.
+// oxlint-disable no-explicit-any
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -47,7 +49,7 @@ describe('the generated files', () => {
     );
     expect(present.toSorted()).toEqual([...made.keys()].toSorted());
     for (const [path, text] of made)
-      expect(readFileSync(join(deploy, path), 'utf8'), path).toBe(text);
+      expect({ path, text: readFileSync(join(deploy, path), 'utf8') }).toEqual({ path, text });
   });
 
   it.each(Object.entries(charts))('%s is the chart %s with its own values', (file, chart) => {
@@ -75,7 +77,7 @@ describe('the generated files', () => {
   });
 
   it('take other values', () => {
-    const values = JSON.parse(JSON.stringify(defaultsOf('troupe'))) as any;
+    const values: any = structuredClone(defaultsOf('troupe'));
     values.worker.replicas = 7;
     values.secret = 'mine';
     const manifest = chartManifests('troupe', values).find(
@@ -137,7 +139,7 @@ describe('the manifests agree with each other', () => {
     );
     for (const [selector, ports] of selectors.filter(([one]) => one !== undefined)) {
       const found = workloads.filter((one) => matches(selector, podOf(one).metadata.labels));
-      expect(found, JSON.stringify(selector)).toHaveLength(1);
+      expect({ selector, count: found.length }).toEqual({ selector, count: 1 });
       const names = podOf(found[0]!).spec.containers[0].ports.map(({ name }: any) => name);
       for (const { targetPort } of ports) expect(names).toContain(targetPort);
     }
@@ -188,7 +190,7 @@ describe('the manifests agree with each other', () => {
   });
 
   it('NATS is new enough for replicas', () => {
-    const [, major, minor] = /:(\d+)\.(\d+)/.exec((readJson('deploy/images.json') as any).nats)!;
+    const [, major, minor] = /:(\d+)\.(\d+)/.exec(readJson('deploy/images.json').nats)!;
     expect(Number(major) * 100 + Number(minor)).toBeGreaterThanOrEqual(211);
   });
 });

@@ -3,6 +3,8 @@
  * secrets, probes, preStop command, signal and grace period. What a machine has only once is
  * replaced: folders, ports and host names.
  */
+// Manifests of several kinds are read by path.
+// oxlint-disable no-explicit-any
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';

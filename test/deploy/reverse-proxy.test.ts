@@ -40,12 +40,13 @@ async function open(kind: keyof typeof proxies) {
       headers: { authorization: `Bearer ${TOKEN}`, ...(init?.headers as object) },
     });
   await eventually(async () => {
-    expect((await request('/readyz')).status, proxy.output()).toBe(200);
+    const { status } = await request('/readyz');
+    expect({ status, output: proxy.output() }).toMatchObject({ status: 200 });
   });
   const client = operatorClient({
     url: base.replace('https', 'wss'),
     token: TOKEN,
-    openSocket: (url: string) => new WebSocket(url, { ca, origin: base }) as never,
+    openSocket: (url: string) => new WebSocket(url, { ca, origin: base }),
   });
   onTestFinished(() => client.close());
   client.connect();
