@@ -27,6 +27,7 @@ import type { OpenOptions } from './open.ts';
 import type { CommonOptions } from './options.ts';
 import type { SupportOptions } from './support/support-bundle.ts';
 import { addSdkCommand } from './sdk-commands.ts';
+import { addServiceCommands } from './service/service-commands.ts';
 import { addTransferCommands } from './transfer/transfer-commands.ts';
 import { addOperationGroups, operationGroupNames } from './operation-groups.ts';
 import { addUpgradeCommands } from './upgrade/upgrade-commands.ts';
@@ -46,6 +47,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     addStart,
     addOpen,
     addClusterCommands(args),
+    addServiceCommands,
     addTransferCommands,
     addBackupCommands,
     addUpgradeCommands,

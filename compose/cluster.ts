@@ -85,14 +85,20 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
   announcements.open({ system, shards, node: id });
   processServices.disks.onMode((isReadOnly) => system.cordon(id, isReadOnly));
   processServices.metrics.watch(system, { node: id, shards });
-  const metrics = await serveOwnMetrics(config, processServices).catch(async (error: unknown) => {
-    await system.stop();
-    throw error;
-  });
+  let stopping = false;
+  // Its own heartbeat returns through NATS: without it no other process counts on this one.
+  const isReady = () => !stopping && system.nodes().some(({ node }) => node === id);
+  const metrics = await serveOwnMetrics(config, processServices, isReady).catch(
+    async (error: unknown) => {
+      await system.stop();
+      throw error;
+    },
+  );
   const following = followConfiguration({ config, system, processServices }, options);
   const registration = createAgentRegistration({ system, processServices, tasks });
   if (config.a2a.enabled) registration.registerWith(DEFAULT_TENANT);
   const stop = async () => {
+    stopping = true;
     following.close();
     registration.close();
     await system.stop();
@@ -158,12 +164,20 @@ export async function startClusterGateway(
 async function serveOwnMetrics(
   { a2a, gateway }: Config,
   { metrics }: ProcessServices,
+  isReady: () => boolean,
 ): Promise<{ close(): Promise<void> } | undefined> {
   const { metricsPort: port } = a2a;
   const token = gateway.auth.token?.reveal();
   return port === undefined
     ? undefined
-    : serveMetrics({ metrics, port, host: bindHost({ gateway }), token, clock: systemClock });
+    : serveMetrics({
+        metrics,
+        port,
+        host: bindHost({ gateway }),
+        token,
+        clock: systemClock,
+        isReady,
+      });
 }
 
 type Joining = NodeOptions & { readonly onEvent?: (event: PlacementEvent) => void };

@@ -208,11 +208,10 @@ class RunningSystem implements System {
       return listDomains(this.#reads, shards);
     };
     const { log } = store;
-    const client = { tell: (...message: Parameters<System['tell']>) => this.tell(...message) };
-    this.deadLetters = new DeadLetterLog({ log, env, clock, client, domains });
+    this.deadLetters = new DeadLetterLog({ log, env, clock, client: this, domains });
     this.charts = registeredCharts(this.#registry);
     this.actors = new LiveActors({
-      log: store.log,
+      log,
       state: this.#reads,
       registry: this.#registry,
       env,

@@ -5,6 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { debianMissing } from './debian.mjs';
 import { natsMissing } from './nats.mjs';
 
 const chromiumPlaces = [
@@ -22,7 +23,7 @@ export function chromiumPath() {
 
 /** One line for each missing requirement: which tests cannot run, and the remedy. */
 export function missingHere() {
-  const lines = natsMissing();
+  const lines = [...natsMissing(), ...debianMissing()];
   if (!chromiumPath()) {
     lines.push(
       'tests of the web page need Chromium: apt-get install chromium, or set CHROMIUM_PATH',

@@ -15,10 +15,24 @@ const generators = [
   'tools/generate-operations.ts',
   'tools/generate-charts.ts',
   'tools/generate-observability.ts',
+  'tools/generate-kubernetes.ts',
   'tools/generate-api.ts',
 ];
-const generatedFolders = ['protocols/schemas', 'protocols/sdk', 'docs/api', 'deploy/grafana'];
-const generatedPages = ['docs/operations.md', 'charts/layouts.json', 'deploy/prometheus-rules.yml'];
+const generatedFolders = [
+  'protocols/schemas',
+  'protocols/sdk',
+  'docs/api',
+  'deploy/grafana',
+  'deploy/helm',
+];
+const generatedPages = [
+  'docs/operations.md',
+  'charts/layouts.json',
+  'deploy/prometheus-rules.yml',
+  'deploy/kubernetes/troupe.yaml',
+  'deploy/kubernetes/nats.yaml',
+  'deploy/kubernetes/autoscaling.yaml',
+];
 
 function run(command, args) {
   const options = { cwd: root, stdio: 'inherit', shell: process.platform === 'win32' };

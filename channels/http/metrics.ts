@@ -47,10 +47,13 @@ export type ServeMetricsOptions = {
   /** required as `Bearer` token; mandatory when other machines reach the port */
   readonly token?: string | undefined;
   readonly clock: Clock;
+  /** whether this process takes part in its cluster, for `/readyz`; default: always */
+  readonly isReady?: () => boolean;
 };
 
 /**
- * Opens a port that serves only `/metrics`, for processes without a gateway.
+ * Opens a port for processes without a gateway. It serves `/metrics`, and to every caller
+ * `/healthz` and `/readyz`.
  * @throws TroupeError INVALID_ARGUMENT for a public bind without a token; CONFLICT when the port is
  *   taken; UNAVAILABLE when the address cannot be bound
  */
@@ -65,7 +68,7 @@ export async function serveMetrics(
     );
   const assertMayRead = token === undefined ? assertDirect : tokenAsserter(token, options.clock);
   const server = createServer(SERVER_OPTIONS, (request, response) => {
-    answer(options.metrics, assertMayRead, request, response).catch((error: unknown) => {
+    answer(options, assertMayRead, request, response).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
       else sendError(response, errorData(error));
     });
@@ -114,16 +117,28 @@ const tokenAsserter = (token: string, clock: Clock): AssertMayRead => {
 };
 
 async function answer(
-  metrics: ServeMetricsOptions['metrics'],
+  { metrics, isReady = () => true }: ServeMetricsOptions,
   assertMayRead: AssertMayRead,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  const [path] = (request.url ?? '').split('?', 1);
+  if (path === '/healthz') return sendHealth(response, 200, { ok: true, status: 'live' });
+  if (path === '/readyz') {
+    const ready = isReady();
+    return sendHealth(response, ready ? 200 : 503, { ready });
+  }
   await assertMayRead(request, response);
-  if ((request.url ?? '').split('?', 1)[0] !== '/metrics')
-    throw new TroupeError('NOT_FOUND', 'only /metrics is served here');
+  if (path !== '/metrics')
+    throw new TroupeError('NOT_FOUND', 'only /metrics, /healthz and /readyz are served here');
   if (request.method !== 'GET' && request.method !== 'HEAD') return refuseMethod(response);
   await send({ request, response }, metrics);
+}
+
+/** As a gateway answers the same paths: probes send no token. */
+function sendHealth(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+  response.end(JSON.stringify(body));
 }
 
 function refuseMethod(response: ServerResponse): void {

@@ -112,6 +112,24 @@ describe('the port of a worker', () => {
     await served.close();
   });
 
+  it('answers probes of every caller, from another machine and without a token', async () => {
+    let isReady = false;
+    const served = await serveMetrics({
+      metrics,
+      clock,
+      host: '127.0.0.1',
+      port: 0,
+      token: SECRET,
+      isReady: () => isReady,
+    });
+    const statusOf = async (path: string) =>
+      (await fetch(`http://127.0.0.1:${served.port}${path}`)).status;
+    expect([await statusOf('/healthz'), await statusOf('/readyz')]).toEqual([200, 503]);
+    isReady = true;
+    expect([await statusOf('/readyz'), await statusOf('/metrics')]).toEqual([200, 401]);
+    await served.close();
+  });
+
   it('accepts direct connections of this machine only, without a token', async () => {
     const served = await serveMetrics({ metrics, clock, host: '127.0.0.1', port: 0 });
     const statusWith = async (headers: Record<string, string>) => {
