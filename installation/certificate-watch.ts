@@ -44,11 +44,8 @@ export class CertificateWatch {
   /** Never rejects. */
   async look(): Promise<void> {
     try {
-      const [ca, cert, key] = await Promise.all(
-        [this.#files.caFile, this.#files.certFile, this.#files.keyFile].map((path) =>
-          path === undefined ? undefined : readFile(path, 'utf8'),
-        ),
-      );
+      const { caFile, certFile, keyFile } = this.#files;
+      const [ca, cert, key] = await Promise.all([caFile, certFile, keyFile].map(contentOf));
       const content = JSON.stringify([ca, cert, key]);
       if (content === this.#seen) return;
       const isFirst = this.#seen === undefined && this.#fault === undefined;
@@ -70,6 +67,9 @@ export class CertificateWatch {
     }
   }
 }
+
+const contentOf = async (path: string | undefined): Promise<string | undefined> =>
+  path === undefined ? undefined : readFile(path, 'utf8');
 
 /** With its metrics and SIGHUP, which looks at once. Nothing without configured files. */
 export function watchCertificates(

@@ -136,7 +136,7 @@ function withoutTexts(config: Config): unknown {
         return `[${Object.keys(value).length} values]`;
       const isLong = typeof value === 'string' && value.length > TEXT_CHARACTERS_MAX;
       const isText = typeof value === 'string' && LEFT_OUT.test(key);
-      return isLong || isText ? `[${(value as string).length} characters]` : value;
+      return isLong || isText ? `[${value.length} characters]` : value;
     }),
   );
 }
