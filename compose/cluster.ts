@@ -30,6 +30,7 @@ import { openProcessServices, type ProcessServices } from './process-services.ts
 import { closeAll, once, openGateway } from './gateway.ts';
 import { seedCluster, seedTenants } from '../installation/root-settings.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
+import { erasureEffectsOf } from '../installation/erasure/erasure.ts';
 import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { type ConfigOrigin, followConfiguration } from '../installation/live/follow.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
@@ -231,6 +232,10 @@ async function joinCluster(
       ...system,
       services: allServices(processServices, {
         ...tasks.services,
+        erasure: erasureEffectsOf({
+          ...{ config, processServices, workspaces },
+          system: () => opening,
+        }),
         ...(role === 'worker' ? { node: name } : {}),
         ask: lateAsk(() => opening),
         channels,

@@ -11,6 +11,7 @@ import { openProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { watchBackups } from '../installation/backup-parts.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
+import { erasureEffectsOf } from '../installation/erasure/erasure.ts';
 import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { type ConfigOrigin, followConfiguration } from '../installation/live/follow.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
@@ -48,6 +49,7 @@ export async function startTroupe(
   watchBackups(config, processServices.metrics);
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
   const channels = createChannelHost(config, processServices, () => opening);
+  const erasure = erasureEffectsOf({ config, processServices, workspaces, system: () => opening });
   const opening: Promise<System> = createSystem({
     ...ports,
     ...processServices.options,
@@ -55,6 +57,7 @@ export async function startTroupe(
       ...tasks.services,
       ask: lateAsk(() => opening),
       channels,
+      erasure,
       embeddingBatches: embeddingBatches({ processServices, workspaces, clustered: false }),
     }),
     shards: runtime.shards,
@@ -87,7 +90,7 @@ export async function startTroupe(
     const { watch } = following;
     const parts = { config, processServices, system, workspaces, file, watch, clustered: false };
     const setup = createSetup(parts);
-    const services = { ...processServices, setup, notes: agentNotes(parts) };
+    const services = { ...processServices, setup, notes: agentNotes(parts), erasure };
     const gateway = await openGateway(config, system, services, { tasks, channels });
     return { url: gateway.url, system, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {

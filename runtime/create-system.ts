@@ -13,6 +13,7 @@ import type { Bus } from './bus/bus.ts';
 import { ClockWatch } from './clock/clock-watch.ts';
 import { type Clock, systemClock } from './clock/clock.ts';
 import { DeadLetterLog } from './dead-letters.ts';
+import { StoreErasing } from './erasing.ts';
 import { ClusterNode, type ClusterOptions } from './cluster/cluster-node.ts';
 import { MessageClient } from './message-client.ts';
 import { Dispatch } from './effects/dispatch.ts';
@@ -41,6 +42,9 @@ export type Store = {
   readonly log: Log;
   readonly state: State;
   readonly cell: string;
+  /** as `WalStore`; absent where bytes cannot be removed from the disk */
+  readonly subjects?: (prefix: string) => Iterable<string>;
+  readonly scrub?: () => Promise<void>;
   close(): Promise<void>;
 };
 
@@ -137,7 +141,8 @@ class RunningSystem implements System {
   readonly bus: Bus;
   readonly index: System['index'];
   readonly transcripts: LogTranscripts;
-  readonly deadLetters: System['deadLetters'];
+  readonly deadLetters: DeadLetterLog;
+  readonly erasing: System['erasing'];
   readonly actors: System['actors'];
   readonly charts: System['charts'];
   readonly #o: SystemOptions & { clock: Clock; env: string; shards: number };
@@ -199,6 +204,9 @@ class RunningSystem implements System {
       client: this.#client,
       domains,
     });
+    const { ask, deadLetters: letters, transcripts } = this;
+    const hosting = () => this.#hosting;
+    this.erasing = new StoreErasing({ store, env, shards, hosting, ask, letters, transcripts });
     this.charts = registeredCharts(this.#registry);
     this.actors = new LiveActors({
       log: store.log,

@@ -7,6 +7,7 @@ export { systemClock } from './clock/clock.ts';
 export { clockFault, clockStatus } from './clock/clock-watch.ts';
 export { createSystem, type SystemOptions, type Store } from './create-system.ts';
 export type * from './system.ts';
+export type * from './erasing-port.ts';
 export { type EmbeddedOptions, embeddedBlobsFolder, openEmbedded, type Ports } from './embedded.ts';
 export {
   type Artifact,

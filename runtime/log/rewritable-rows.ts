@@ -1,7 +1,7 @@
 /**
- * RewritableRows: the LMDB environment of the embedded store, which can be replaced by a copy of its
- * rows. LMDB keeps the bytes of removed rows in free pages and in the gaps of used ones, and its
- * own compacting copy keeps the gaps. So an erasure writes every row into a new file.
+ * RewritableRows: the LMDB environment of the embedded store, which can be replaced by a copy of
+ * its rows. LMDB keeps the bytes of removed rows in free pages and in the gaps of used ones, and
+ * its own compacting copy keeps the gaps. So an erasure writes every row into a new file.
  *
  * A crash leaves the present file, or the new one with the same rows; a start removes a copy that
  * was not finished.
@@ -111,7 +111,11 @@ async function copyTable(from: Rows, to: Rows, table: TableName): Promise<void> 
   for (let start: Uint8Array = LOWEST; ; ) {
     const writes: RowWrite[] = [];
     let bytes = 0;
-    for (const { key, value } of from.range(table, { from: start, to: HIGHEST, limit: PAGE_ROWS })) {
+    for (const { key, value } of from.range(table, {
+      from: start,
+      to: HIGHEST,
+      limit: PAGE_ROWS,
+    })) {
       writes.push({ table, key: Buffer.from(key), value: Buffer.from(value) });
       bytes += value.length;
       if (bytes > PAGE_BYTES) break;

@@ -167,8 +167,7 @@ class OpenStore implements WalStore {
   async #scrub(): Promise<void> {
     this.#wal.rotate();
     const answer = await this.log.append(SCRUB_SUBJECT, new Uint8Array());
-    if (answer.kind === 'stored')
-      this.log.trim(SCRUB_SUBJECT, answer.position - 1).catch(() => {});
+    if (answer.kind === 'stored') this.log.trim(SCRUB_SUBJECT, answer.position - 1).catch(() => {});
     if (!(await this.#checkpointer.now()))
       throw new TroupeError('UNAVAILABLE', 'the data file cannot be written: nothing was scrubbed');
     await this.#checkpointer.alone(async () => {

@@ -16,7 +16,7 @@ import { openNatsTarget } from '../../../runtime/transfer/nats-target.ts';
 import { type NatsServer, natsServers, startNats } from '../../servers/nats.ts';
 
 /** Ports of a system on the imported data. */
-export type MovedPorts = { store: Omit<Ports['store'], 'subjects' | 'formatVersion'> } & Omit<
+export type MovedPorts = { store: Omit<Ports['store'], 'scrub' | 'subjects' | 'formatVersion'> } & Omit<
   Ports,
   'store'
 >;
