@@ -12,6 +12,7 @@ import { closeAll, once, openGateway } from './gateway.ts';
 import { watchBackups } from '../installation/backup-parts.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
 import { erasureEffectsOf } from '../installation/erasure/erasure.ts';
+import { applyPending } from '../installation/erasure/pending.ts';
 import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { type ConfigOrigin, followConfiguration } from '../installation/live/follow.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
@@ -85,6 +86,7 @@ export async function startTroupe(
       log.error({ alarm: true }, errorData(error).message),
     );
     await startTenants(system, config, log);
+    await applyPending(system, config.home);
     await channels.configure(system);
     const { file } = origin;
     const { watch } = following;

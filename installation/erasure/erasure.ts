@@ -2,6 +2,7 @@
  * What the effects of an erasure do. `remove` begins with what is found by transcripts, and removes
  * the transcripts last, so a repeat after a crash finds what is left.
  */
+import { dirname } from 'node:path';
 import { type Address, address, parseAddress } from '../../protocols/address.ts';
 import {
   type ErasureCounts,
@@ -17,6 +18,8 @@ import { type Config, workspaceFolderOf } from '../../runtime/config/index.ts';
 import type { Artifacts, System } from '../../runtime/index.ts';
 import type { Workspaces } from '../../runtime/workspaces/workspaces.ts';
 import { type InstallationParts, partsFor } from '../tenant-parts.ts';
+import { readBackupNotes } from '../backup-parts.ts';
+import { copyLedger } from './pending.ts';
 import { entriesOf, findRows, partOf, sessionsOf } from './find.ts';
 import { ledgerFile, noteErasure } from './ledger.ts';
 import { mentions, textsIn } from './mentions.ts';
@@ -57,7 +60,12 @@ export function erasureEffectsOf(parts: ErasureParts): ErasureEffects {
     async remove(work, signal) {
       const system = await parts.system();
       const { tenant, kind, id, requestedAt: at, who } = work;
-      await noteErasure(ledgerFile(parts.config.home), { tenant, kind, id, at, who });
+      const { home } = parts.config;
+      await noteErasure(ledgerFile(home), { tenant, kind, id, at, who });
+      const { to } = readBackupNotes(parts.config);
+      // Best effort: the folder of backups may be on a disk that is not mounted.
+      if (to !== undefined)
+        await copyLedger(home, to.endsWith('.troupe') ? dirname(to) : to).catch(() => {});
       return removal(parts, system, work, { signal, isDryRun: false });
     },
     async scrub({ tenant }) {
