@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { auditDay, auditAddress } from '../../../protocols/audit.ts';
 import { install } from '../../agent-runs/installation.ts';
+import { eventually } from '../../runtime/eventually.ts';
 import { scratchFolder } from '../../runtime/config/folder.ts';
 import { erase, OPEN_CONFIG, fillSession, filesWith, lettersTo } from './canary.ts';
 
@@ -35,11 +36,13 @@ it('an erased session is in no file, and another one stays whole', { timeout: 12
   expect(await lettersTo(troupe.system, address('default', 'session', OTHER_KEY))).toBe(1);
 
   const day = auditAddress('default', auditDay(row.endedAt!));
-  const records = await troupe.system.transcripts.read(day);
-  expect(records.at(-1)?.entry).toMatchObject({
-    who: 'ada',
-    action: 'erasure.session',
-    on: { id: KEY, sessions: '2' },
+  await eventually(async () => {
+    const records = await troupe.system.transcripts.read(day);
+    expect(records.at(-1)?.entry).toMatchObject({
+      who: 'ada',
+      action: 'erasure.session',
+      on: { id: KEY, sessions: '2' },
+    });
   });
 
   await troupe.run(KEY, 'hello again');
