@@ -34,7 +34,9 @@ export const TargetId = Type.String({
 
 const Erased = ObjectOf<Partial<ErasureRow> & { counts: ErasureCounts; dryRun?: true }>();
 
-/** @throws TroupeError INVALID_ARGUMENT: the tenant is named twice, so that no other one is erased */
+/**
+ * @throws TroupeError INVALID_ARGUMENT: the tenant is named twice, so that no other one is erased
+ */
 export function targetOf(
   tenant: string,
   { kind, id }: { readonly kind: ErasureTarget['kind']; readonly id: string },
@@ -190,4 +192,7 @@ const countsText = (counts: ErasureCounts): string =>
     `${counts.files} files`,
   ].join(', ');
 
-export const erasures: Resource = { name: 'erase', operations: [list, show, ...ERASURE_KINDS.map(startOf)] };
+export const erasures: Resource = {
+  name: 'erase',
+  operations: [list, show, ...ERASURE_KINDS.map(startOf)],
+};

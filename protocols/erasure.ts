@@ -1,6 +1,7 @@
 /**
- * Erasure: removes everything that is stored of a session, a user or a tenant. One actor per target,
- * `{tenant}/erasure/{kind}:{id}`, which keeps what it did: ids, times and counts, and no content.
+ * Erasure: removes everything that is stored of a session, a user or a tenant. One actor per
+ * target, `{tenant}/erasure/{kind}:{id}`, which keeps what it did: ids, times and counts, and no
+ * content.
  */
 import { type Address, address } from './address.ts';
 import type { ErrorData } from './errors.ts';

@@ -61,6 +61,8 @@ export type SysErase = {
   type: 'sys.erase';
   /** rows of the actor's tenant in its shard */
   rows?: readonly { readonly index: string; readonly key: string }[];
+  /** keys of rows of the shard that name when such rows, or idempotency keys, expire */
+  expiries?: readonly string[];
 };
 
 /** `details.reason` of why an actor is suspended: an operator paused it, and it did not fail. */

@@ -17,6 +17,13 @@ export type StoredRow =
       readonly key: string;
       readonly value: unknown;
     }
+  /** when a row expires: an index row of the tenant, or an idempotency key of an actor */
+  | {
+      readonly kind: 'expiry';
+      readonly shard: number;
+      readonly expiry: string;
+      readonly of: { readonly index: string; readonly key: string } | { readonly actor: Address };
+    }
   /** an idempotency key of an actor */
   | { readonly kind: 'key'; readonly actor: Address };
 
@@ -41,6 +48,7 @@ export interface Erasing {
     tenant: string,
     shard: number,
     rows: readonly { readonly index: string; readonly key: string }[],
+    expiries: readonly string[],
   ): Promise<void>;
   /** Returns how many entries the transcript had. */
   eraseTranscript(actor: Address): Promise<number>;

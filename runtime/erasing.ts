@@ -81,10 +81,17 @@ export class StoreErasing implements Erasing {
     tenant: string,
     shard: number,
     rows: NonNullable<SysErase['rows']>,
+    expiries: readonly string[],
   ): Promise<void> {
-    for (let at = 0; at < rows.length; at += ERASED_ROWS_MAX) {
-      const part = rows.slice(at, at + ERASED_ROWS_MAX);
-      await this.#order(this.#blank(tenant, shard), { type: 'sys.erase', rows: part }, 'data');
+    const end = Math.max(rows.length, expiries.length);
+    for (let at = 0; at < end; at += ERASED_ROWS_MAX) {
+      const part = <T>(all: readonly T[]) => all.slice(at, at + ERASED_ROWS_MAX);
+      const message: SysErase = {
+        type: 'sys.erase',
+        rows: part(rows),
+        expiries: part(expiries),
+      };
+      await this.#order(this.#blank(tenant, shard), message, 'data');
     }
   }
 
@@ -188,9 +195,23 @@ function storedRow(
     const actor = key as Address;
     return { kind: 'actor', actor, type: parseAddress(actor).type, context: contextOf(value) };
   }
+  if (table === TABLE.expiry) return expiryRow(tenant, shard, key);
   if (table === TABLE.key && key.startsWith(`${tenant}/`))
     return { kind: 'key', actor: key.slice(0, key.indexOf('\0')) as Address };
   return undefined;
+}
+
+/** See `expiryOf`: due time, table, key of the row. */
+function expiryRow(tenant: string, shard: number, expiry: string): StoredRow | undefined {
+  const named = expiry.slice(expiry.indexOf('|') + 1);
+  const end = named.indexOf('\0');
+  const [table, key] = [named.slice(0, end), named.slice(end + 1)];
+  if (table.startsWith(INDEX) && key.startsWith(`${tenant}|`)) {
+    const of = { index: table.slice(INDEX.length), key: key.slice(tenant.length + 1) };
+    return { kind: 'expiry', shard, expiry, of };
+  }
+  if (table !== TABLE.key || !key.startsWith(`${tenant}/`)) return undefined;
+  return { kind: 'expiry', shard, expiry, of: { actor: key.split('\0', 1)[0] as Address } };
 }
 
 const contextOf = (bytes: Uint8Array): unknown => decodeActorRow(bytes).row.snap.c;

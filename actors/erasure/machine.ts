@@ -6,8 +6,8 @@
  * step would not find them again. Each step may be repeated: after a failure, or after the process
  * was killed.
  *
- * Invariants: what a legal hold covers is refused before anything is removed; `done` is reached only
- * after the bytes have left the disk; no content is in the context.
+ * Invariants: what a legal hold covers is refused before anything is removed; `done` is reached
+ * only after the bytes have left the disk; no content is in the context.
  */
 import { assign, setup } from 'xstate';
 import type {

@@ -1,5 +1,10 @@
 /** Progress: what an erasure remembers, its rows, answers and receipt. Pure. */
-import { type AuditNote, AUDIT_TEXT_CHARACTERS_MAX, auditAddress, auditDay } from '../../protocols/audit.ts';
+import {
+  type AuditNote,
+  AUDIT_TEXT_CHARACTERS_MAX,
+  auditAddress,
+  auditDay,
+} from '../../protocols/audit.ts';
 import {
   type ErasureCounts,
   erasureKey,
@@ -138,4 +143,3 @@ export const workOf = ({ context }: Pick<Args, 'context'>): ErasureWork => {
   const { target, sessions, who, requestedAt } = context;
   return { ...target, sessions, who, requestedAt };
 };
-

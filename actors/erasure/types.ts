@@ -1,9 +1,5 @@
 /** The context of an erasure, and its events. */
-import type {
-  ErasureCounts,
-  ErasureRequest,
-  ErasureTarget,
-} from '../../protocols/erasure.ts';
+import type { ErasureCounts, ErasureRequest, ErasureTarget } from '../../protocols/erasure.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Delivered, ReplyRef } from '../../protocols/statechart.ts';
 import { type ActionArgs, handlersOf } from '../kit/handlers.ts';

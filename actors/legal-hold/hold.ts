@@ -22,10 +22,13 @@ export const initialContext = ({ now }: ActorInput): HoldContext => ({
   since: now,
 });
 
-export const note = on('hold.set', ({ event: { kind, id, why, who, meta } }): HoldContext => ({
-  ...{ kind, id, why, who },
-  since: meta.now,
-}));
+export const note = on(
+  'hold.set',
+  ({ event: { kind, id, why, who, meta } }): HoldContext => ({
+    ...{ kind, id, why, who },
+    since: meta.now,
+  }),
+);
 export const row = ({ context }: Args): Project => ({
   index: LEGAL_HOLDS_INDEX,
   key: erasureKey(context),

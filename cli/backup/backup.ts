@@ -169,7 +169,9 @@ export async function restore(path: string, options: RestoreOptions): Promise<nu
   const { config, id, cell, createdAt, position, counts } = restored;
   const { secrets, leftOut } = config;
   const beside = [dirname(restored.path), restored.path].map(ledgerBeside);
-  const ledgers = [...new Set([...beside, ...(options.erasures ?? []).map((file) => resolve(file))])];
+  const ledgers = [
+    ...new Set([...beside, ...(options.erasures ?? []).map((file) => resolve(file))]),
+  ];
   const erasures = await notePending(into, ledgers, createdAt);
   if (options.json)
     printJson({ data: into, id, cell, createdAt, position, counts, secrets, leftOut, erasures });

@@ -105,9 +105,15 @@ async function removal(
       actors.add(actor);
       await erasing.eraseActor(actor);
     }
-    for (const [shard, of] of now.rows) await erasing.eraseRows(work.tenant, shard, of);
+    for (const shard of new Set([...now.rows.keys(), ...now.expiries.keys()]))
+      await erasing.eraseRows(
+        work.tenant,
+        shard,
+        now.rows.get(shard) ?? [],
+        now.expiries.get(shard) ?? [],
+      );
     now = await findRows(erasing, work, work.sessions);
-    if (now.actors.length === 0 && now.rowCount === 0) break;
+    if (now.actors.length === 0 && now.rowCount === 0 && now.expiries.size === 0) break;
     rows += now.rowCount;
   }
   for (const actor of actors) transcriptEntries += await erasing.eraseTranscript(actor);

@@ -8,7 +8,7 @@
 import { type Address, address, parseAddress } from '../../protocols/address.ts';
 import type { ErasureTarget } from '../../protocols/erasure.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
-import type { Erasing, System } from '../../runtime/index.ts';
+import type { Erasing, StoredRow, System } from '../../runtime/index.ts';
 import { mentions } from './mentions.ts';
 
 /** Actors that hold content for a session, which they name. */
@@ -59,10 +59,15 @@ const KEPT_INDEXES = new Set([
   'workers',
 ]);
 
-export type IndexRows = ReadonlyMap<number, readonly { readonly index: string; readonly key: string }[]>;
+export type IndexRows = ReadonlyMap<
+  number,
+  readonly { readonly index: string; readonly key: string }[]
+>;
 export type Found = {
   readonly actors: readonly Address[];
   readonly rows: IndexRows;
+  /** keys of expiry rows, by shard */
+  readonly expiries: ReadonlyMap<number, readonly string[]>;
   readonly rowCount: number;
 };
 
@@ -159,23 +164,38 @@ export async function findRows(
   const addresses = new Set(sessions.map((key) => address(tenant, 'session', key) as string));
   const isNamed = (text: string) => keys.has(text) || addresses.has(text);
   const isAll = kind === 'tenant';
+  const actorIsOwned = (actor: Address) =>
+    isAll ? !KEPT.has(parseAddress(actor).type) : addresses.has(actor);
   const actors = new Set<Address>();
   const rows = new Map<number, { index: string; key: string }[]>();
+  const expiring: Extract<StoredRow, { kind: 'expiry' }>[] = [];
+  const owned = new Set<string>();
   let rowCount = 0;
   for await (const row of erasing.rows(tenant)) {
+    if (row.kind === 'expiry') {
+      expiring.push(row);
+      continue;
+    }
     if (row.kind === 'index') {
       if (!ownsRow(row, { isAll, isNamed, keys })) continue;
       const { shard, index, key } = row;
       rows.set(shard, [...(rows.get(shard) ?? []), { index, key }]);
+      owned.add(`${index}|${key}`);
       rowCount++;
       continue;
     }
     const { type, key } = parseAddress(row.actor);
-    if (isAll ? !KEPT.has(type) : addresses.has(row.actor)) actors.add(row.actor);
+    if (actorIsOwned(row.actor)) actors.add(row.actor);
     if (isAll || row.kind !== 'actor' || !OWNED.has(type)) continue;
     if (isNamed(key) || mentions(row.context, isNamed)) actors.add(row.actor);
   }
-  return { actors: [...actors], rows, rowCount };
+  const expiries = new Map<number, string[]>();
+  for (const { shard, expiry, of } of expiring) {
+    const isOwned =
+      'actor' in of ? actorIsOwned(of.actor) : isAll || owned.has(`${of.index}|${of.key}`);
+    if (isOwned) expiries.set(shard, [...(expiries.get(shard) ?? []), expiry]);
+  }
+  return { actors: [...actors], rows, expiries, rowCount };
 }
 
 type Owning = {

@@ -6,7 +6,12 @@ import { existsSync } from 'node:fs';
 import { copyFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { erasureAddress, erasureKey, ERASURES_INDEX, type ErasureRow } from '../../protocols/erasure.ts';
+import {
+  erasureAddress,
+  erasureKey,
+  ERASURES_INDEX,
+  type ErasureRow,
+} from '../../protocols/erasure.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';
 import { askOrThrow, type System } from '../../runtime/index.ts';
@@ -41,7 +46,9 @@ export async function notePending(
   return newest.size;
 }
 
-/** Repeats the pending erasures. @throws TroupeError when one of them cannot be done: do not serve */
+/**
+ * Repeats the pending erasures. @throws TroupeError when one of them cannot be done: do not serve
+ */
 export async function applyPending(
   system: Pick<System, 'ask' | 'index'>,
   home: string,

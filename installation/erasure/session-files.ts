@@ -101,7 +101,8 @@ export async function clearWorkspace(
   try {
     const names = await readdir(workspace.path);
     if (isDryRun) return names.length;
-    for (const name of names) await rm(join(workspace.path, name), { recursive: true, force: true });
+    for (const name of names)
+      await rm(join(workspace.path, name), { recursive: true, force: true });
     if (names.length > 0) await workspace.save();
     return names.length;
   } finally {

@@ -24,7 +24,8 @@ export function eraseActor(t: TurnContext, resident: ActivatedActor, item: OutIt
   for (const { key } of t.fold.committed(TABLE.key, { ...keysOf(address), limit: KEYS_MAX }))
     t.draft.put(TABLE.key, key, null);
   const { tenant } = parseAddress(address);
-  const { rows = [] } = item.event as unknown as SysErase;
+  const { rows = [], expiries = [] } = item.event as unknown as SysErase;
+  for (const key of expiries.slice(0, ERASED_ROWS_MAX)) t.draft.put(TABLE.expiry, key, null);
   for (const { index, key } of rows.slice(0, ERASED_ROWS_MAX)) {
     const row = [`ix:${index}`, `${tenant}|${key}`] as const;
     checkAddress(t.world.shard, ...row);

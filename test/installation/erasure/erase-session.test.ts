@@ -13,7 +13,9 @@ const KEY = 'agent:main:trial';
 const OTHER_KEY = 'agent:main:other';
 const TARGET = { tenant: 'default', kind: 'session', id: KEY } as const;
 
-it('an erased session is in no file, and another one stays whole', { timeout: 120_000 }, async () => {
+it('an erased session is in no file, and another one stays whole', {
+  timeout: 120_000,
+}, async () => {
   const data = scratchFolder();
   const troupe = await install({ config: OPEN_CONFIG, data });
   await fillSession(troupe, KEY, CANARY);

@@ -25,7 +25,9 @@ const answerOf = (system: System, { tenant, kind, id }: ErasureTarget) =>
     { principal: OPERATOR, timeoutMs: 20_000 },
   );
 
-it('the sessions of a user are erased, and those of others stay', { timeout: 120_000 }, async () => {
+it('the sessions of a user are erased, and those of others stay', {
+  timeout: 120_000,
+}, async () => {
   const data = scratchFolder();
   const { system, ...troupe } = await install({ config: OPEN_CONFIG, data });
   const whole = { system, ...troupe };
@@ -38,10 +40,14 @@ it('the sessions of a user are erased, and those of others stay', { timeout: 120
   expect(filesWith(data, CANARY)).toEqual([]);
   expect(row).toMatchObject({ shared: 1, counts: { sessions: 2 } });
   expect(JSON.stringify(await troupe.transcript('agent:main:two'))).toContain(OTHER);
-  expect(JSON.stringify(await troupe.transcript('agent:main:both'))).toContain('shared-with-others');
+  expect(JSON.stringify(await troupe.transcript('agent:main:both'))).toContain(
+    'shared-with-others',
+  );
 });
 
-it('what is held is refused, for the session, its user and its tenant', { timeout: 120_000 }, async () => {
+it('what is held is refused, for the session, its user and its tenant', {
+  timeout: 120_000,
+}, async () => {
   const data = scratchFolder();
   const { system, run } = await install({ config: OPEN_CONFIG, data });
   await run('agent:main:one', `I say ${CANARY}`, { sender: USER.id });
@@ -72,7 +78,9 @@ it('a tenant is erased; its agents answer again afterwards', { timeout: 120_000 
   await troupe.run('agent:main:one', 'hello');
 });
 
-it('a running turn is stopped, and its late answer brings nothing back', { timeout: 120_000 }, async () => {
+it('a running turn is stopped, and its late answer brings nothing back', {
+  timeout: 120_000,
+}, async () => {
   const api = 'anthropic-messages';
   const server = await startModelServer({ api });
   onTestFinished(() => server.close());

@@ -13,7 +13,9 @@ const OTHER = 'zw3other-canary';
 const KEY = 'agent:main:trial';
 const TARGET = { tenant: 'default', kind: 'session', id: KEY } as const;
 
-it('the first start of a restored folder repeats newer erasures', { timeout: 120_000 }, async () => {
+it('the first start of a restored folder repeats newer erasures', {
+  timeout: 120_000,
+}, async () => {
   const data = scratchFolder();
   const backups = scratchFolder();
   const troupe = await install({ config: OPEN_CONFIG, data });
