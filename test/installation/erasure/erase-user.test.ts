@@ -29,10 +29,10 @@ it('the sessions of a user are erased, and those of others stay', {
   timeout: 120_000,
 }, async () => {
   const data = scratchFolder();
-  const { system, ...troupe } = await install({ config: OPEN_CONFIG, data });
-  const whole = { system, ...troupe };
-  await fillSession(whole, 'agent:main:one', CANARY, USER.id);
-  await fillSession(whole, 'agent:main:two', OTHER, 'telegram:99');
+  const troupe = await install({ config: OPEN_CONFIG, data });
+  const { system } = troupe;
+  await fillSession(troupe, 'agent:main:one', CANARY, USER.id);
+  await fillSession(troupe, 'agent:main:two', OTHER, 'telegram:99');
   await troupe.run('agent:main:both', 'mine', { sender: USER.id });
   await troupe.run('agent:main:both', 'shared-with-others', { sender: 'telegram:99' });
 
@@ -49,8 +49,9 @@ it('what is held is refused, for the session, its user and its tenant', {
   timeout: 120_000,
 }, async () => {
   const data = scratchFolder();
-  const { system, run } = await install({ config: OPEN_CONFIG, data });
-  await run('agent:main:one', `I say ${CANARY}`, { sender: USER.id });
+  const troupe = await install({ config: OPEN_CONFIG, data });
+  const { system } = troupe;
+  await troupe.run('agent:main:one', `I say ${CANARY}`, { sender: USER.id });
   const session = { tenant: 'default', kind: 'session', id: 'agent:main:one' } as const;
   for (const held of [session, USER, TENANT]) {
     const hold = legalHoldAddress(held);
@@ -70,8 +71,9 @@ it('what is held is refused, for the session, its user and its tenant', {
 
 it('a tenant is erased; its agents answer again afterwards', { timeout: 120_000 }, async () => {
   const data = scratchFolder();
-  const { system, ...troupe } = await install({ config: OPEN_CONFIG, data });
-  await fillSession({ system, ...troupe }, 'agent:main:one', CANARY);
+  const troupe = await install({ config: OPEN_CONFIG, data });
+  const { system } = troupe;
+  await fillSession(troupe, 'agent:main:one', CANARY);
   await erase(system, TENANT);
   expect(filesWith(data, CANARY)).toEqual([]);
   expect(await system.actors.list('default', { type: 'session' })).toEqual([]);
@@ -85,20 +87,21 @@ it('a running turn is stopped, and its late answer brings nothing back', {
   const server = await startModelServer({ api });
   onTestFinished(() => server.close());
   const data = scratchFolder();
-  const { system, send, transcript, run } = await install({
+  const troupe = await install({
     config: { models: { providers: { p: providerOf(api, server) } } },
     data,
   });
+  const { system } = troupe;
   const key = 'agent:main:trial';
   server.script({ kind: 'stall', deltas: [`${CANARY} begins`] });
-  await send(key, `say ${CANARY}`);
+  await troupe.send(key, `say ${CANARY}`);
   await eventually(() => expect(server.requests).toHaveLength(1));
   await erase(system, { tenant: 'default', kind: 'session', id: key });
   expect(filesWith(data, CANARY)).toEqual([]);
   expect(system.index.get('sessions', 'default', key)).toBeUndefined();
   expect(system.inspect(address('default', 'session', key))).toBeUndefined();
   server.script({ kind: 'answer', deltas: ['a new session'] });
-  await run(key, 'hello');
-  expect(JSON.stringify(await transcript(key))).not.toContain(CANARY);
+  await troupe.run(key, 'hello');
+  expect(JSON.stringify(await troupe.transcript(key))).not.toContain(CANARY);
   expect(filesWith(data, CANARY)).toEqual([]);
 });
