@@ -227,15 +227,18 @@ async function joinCluster(
     const tasks = await openTaskParts(config, processServices, options.own, blobs);
     const workspaces = workspacesOf(config, { blobs, cell, node: `${role}-${name}` });
     const channels = createChannelHost(config, processServices, () => opening);
+    const erasure = erasureEffectsOf({
+      config,
+      processServices,
+      workspaces,
+      system: () => opening,
+    });
     const opening: Promise<System> = createSystem({
       ...ports,
       ...system,
       services: allServices(processServices, {
         ...tasks.services,
-        erasure: erasureEffectsOf({
-          ...{ config, processServices, workspaces },
-          system: () => opening,
-        }),
+        erasure,
         ...(role === 'worker' ? { node: name } : {}),
         ask: lateAsk(() => opening),
         channels,

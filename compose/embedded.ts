@@ -43,9 +43,11 @@ export async function startTroupe(
 ): Promise<Troupe> {
   const processServices = await openProcessServices(config, false, own);
   const { log, agents } = processServices;
-  const { runtime } = config;
   const tasks = await openTaskParts(config, processServices, own);
-  const ports = await openEmbedded({ path: storeFolder(config), durability: runtime.durability });
+  const ports = await openEmbedded({
+    path: storeFolder(config),
+    durability: config.runtime.durability,
+  });
   processServices.blobs.open(ports.blobs);
   watchBackups(config, processServices.metrics);
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
@@ -61,7 +63,7 @@ export async function startTroupe(
       erasure,
       embeddingBatches: embeddingBatches({ processServices, workspaces, clustered: false }),
     }),
-    shards: runtime.shards,
+    shards: config.runtime.shards,
     workspaces,
     labels: labelsOf(config),
   });

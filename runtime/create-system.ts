@@ -204,9 +204,7 @@ class RunningSystem implements System {
       client: this.#client,
       domains,
     });
-    const { ask, deadLetters: letters, transcripts } = this;
-    const hosting = () => this.#hosting;
-    this.erasing = new StoreErasing({ store, env, shards, hosting, ask, letters, transcripts });
+    this.erasing = this.#erasingOf(env, shards);
     this.charts = registeredCharts(this.#registry);
     this.actors = new LiveActors({
       log: store.log,
@@ -225,6 +223,13 @@ class RunningSystem implements System {
     this.#dispatch = this.#dispatchOn(clock, shards);
     this.#hosting = this.#host(clock, env, shards);
     this.#clockWatch = new ClockWatch(clock, () => this.#hosting.status(), this.#alarm);
+  }
+
+  #erasingOf(env: string, shards: number): StoreErasing {
+    const { ask, deadLetters: letters, transcripts } = this;
+    const hosting = () => this.#hosting;
+    const { store } = this.#o;
+    return new StoreErasing({ store, env, shards, hosting, ask, letters, transcripts });
   }
 
   #runnerOf(options: SystemOptions): EffectRunner {

@@ -1,6 +1,5 @@
 /** Erasing: the port of what an erasure does below the actors. */
 import type { Address } from '../protocols/address.ts';
-import type { DeadLetter } from './system.ts';
 
 /** A row of the state of a shard, for an erasure. */
 export type StoredRow =
@@ -26,6 +25,13 @@ export type StoredRow =
     }
   /** an idempotency key of an actor */
   | { readonly kind: 'key'; readonly actor: Address };
+
+/** What decides about a dead letter. */
+export type ErasableLetter = {
+  readonly to: string;
+  readonly from?: string;
+  readonly event?: unknown;
+};
 
 /** What an erasure does below the actors (`erasing.ts`). Every call may be repeated. */
 export interface Erasing {
@@ -53,7 +59,7 @@ export interface Erasing {
   /** Returns how many entries the transcript had. */
   eraseTranscript(actor: Address): Promise<number>;
   /** Returns how many letters match. */
-  eraseLetters(matches: (letter: DeadLetter) => boolean, isDryRun?: boolean): Promise<number>;
+  eraseLetters(matches: (letter: ErasableLetter) => boolean, isDryRun?: boolean): Promise<number>;
   /**
    * Removes from the disk what was removed before: trims every journal and mailbox, and writes the
    * store into new files.

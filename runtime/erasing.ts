@@ -17,11 +17,11 @@ import {
   transcriptSubject,
 } from '../protocols/subjects.ts';
 import { askOrThrow } from './ask-or-throw.ts';
-import type { Store } from './create-system.ts';
 import type { DeadLetterLog } from './dead-letters.ts';
 import { removeFullTurns } from './history/full-turns.ts';
 import type { Hosting } from './hosting.ts';
-import { READ_LIMIT_DEFAULT } from './log/log.ts';
+import { type Log, READ_LIMIT_DEFAULT } from './log/log.ts';
+import type { State } from './state/state.ts';
 import { TABLE } from './shard/commit/fold.ts';
 import { encodeErased } from './shard/commit/records.ts';
 import { nextTurn } from './shard/recovery/snapshot.ts';
@@ -32,7 +32,12 @@ import type { System } from './system.ts';
 import type { LogTranscripts } from './transcripts.ts';
 
 export type ErasingOptions = {
-  readonly store: Store;
+  readonly store: {
+    readonly log: Log;
+    readonly state: Pick<State, 'dump'>;
+    readonly subjects?: ((prefix: string) => Iterable<string>) | undefined;
+    readonly scrub?: (() => Promise<void>) | undefined;
+  };
   readonly env: string;
   readonly shards: number;
   readonly hosting: () => Hosting;

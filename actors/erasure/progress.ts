@@ -80,7 +80,11 @@ function rowOf({ context, event }: Args, state: RowState): ErasureRow {
   const { kind, id } = target;
   return {
     erasure: erasureKey(target),
-    ...{ kind, id, state, who, requestedAt },
+    kind,
+    id,
+    state,
+    who,
+    requestedAt,
     updatedAt: event.meta.now,
     counts,
     ...(endedAt !== null && { endedAt }),

@@ -25,7 +25,10 @@ export const initialContext = ({ now }: ActorInput): HoldContext => ({
 export const note = on(
   'hold.set',
   ({ event: { kind, id, why, who, meta } }): HoldContext => ({
-    ...{ kind, id, why, who },
+    kind,
+    id,
+    why,
+    who,
     since: meta.now,
   }),
 );

@@ -130,7 +130,7 @@ function withChildren(keys: readonly string[], parents: ReadonlyMap<string, stri
   for (let before = -1; before !== found.size; ) {
     before = found.size;
     for (const [child, parent] of parents) {
-      const key = parent.includes('/session/') ? parseAddress(parent as Address).key : parent;
+      const key = parent.includes('/session/') ? parseAddress(parent).key : parent;
       if (found.has(key)) found.add(child);
     }
   }

@@ -136,7 +136,7 @@ export class Retention {
     if (mailFloor - this.#mail < TRIM_EVERY && upTo - this.#journal < TRIM_EVERY) return;
     this.#mail = mailFloor;
     this.#journal = upTo;
-    this.#trim(upTo, mailFloor, ctlFloor);
+    void this.#trim(upTo, mailFloor, ctlFloor);
   }
 
   #trimAll(journal: Position, mail: Position, control: Position): void {
