@@ -105,7 +105,7 @@ const GROUPS: readonly (OperationGroup | AddCommands)[] = [
   },
   {
     name: 'erase',
-    about: 'remove what is stored of a session, a user or a tenant for good',
+    about: 'remove what is stored of a session, a user or a tenant permanently',
     load: async () => (await import('../operations/erasures.ts')).erasures,
   },
   {

@@ -42,7 +42,6 @@ export type Store = {
   readonly log: Log;
   readonly state: State;
   readonly cell: string;
-  /** as `WalStore`; absent where bytes cannot be removed from the disk */
   readonly subjects?: (prefix: string) => Iterable<string>;
   readonly scrub?: () => Promise<void>;
   close(): Promise<void>;
@@ -101,8 +100,7 @@ const TOO_LARGE_TO_SEND = {
 
 /** How long running effects may finish when a node of a cluster stops. */
 const DRAIN_MS = 20_000;
-
-/** A name that no other process ever had; EPOCH records of shards contain it. */
+/** A name that no other process ever had, for EPOCH records. */
 const nodeName = (name?: string): string =>
   [...(name === undefined ? [] : [name]), randomBytes(8).toString('hex')].join('-');
 
@@ -142,7 +140,7 @@ class RunningSystem implements System {
   readonly index: System['index'];
   readonly transcripts: LogTranscripts;
   readonly deadLetters: DeadLetterLog;
-  readonly erasing: System['erasing'];
+  readonly erasing: StoreErasing;
   readonly actors: System['actors'];
   readonly charts: System['charts'];
   readonly #o: SystemOptions & { clock: Clock; env: string; shards: number };
@@ -227,9 +225,8 @@ class RunningSystem implements System {
 
   #erasingOf(env: string, shards: number): StoreErasing {
     const { ask, deadLetters: letters, transcripts } = this;
-    const hosting = () => this.#hosting;
-    const { store } = this.#o;
-    return new StoreErasing({ store, env, shards, hosting, ask, letters, transcripts });
+    const own = { store: this.#o.store, ask, letters, transcripts, hosting: () => this.#hosting };
+    return new StoreErasing({ ...own, env, shards });
   }
 
   #runnerOf(options: SystemOptions): EffectRunner {

@@ -10,7 +10,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 export type LedgerEntry = ErasureTarget & { readonly at: number; readonly who: string };
 
 export const ledgerFile = (home: string): string => join(home, 'erasures.jsonl');
-/** Of a restored folder: what its next start has to erase before it serves anybody. */
+/** Of a restored folder: what its next start has to erase before it accepts clients. */
 export const pendingFile = (home: string): string => join(home, 'erasures-pending.jsonl');
 
 /** On the disk when it resolves. The same entry twice is no error. */

@@ -45,7 +45,7 @@ export interface Artifacts {
   /** A new signed URL. @throws TroupeError NOT_FOUND; INVALID_ARGUMENT above ARTIFACT_URL_MS_MAX */
   sign(tenant: string, hash: string, options?: { forMs?: number }): Promise<ArtifactRef>;
   /**
-   * Removes the file at once, whoever refers to it; an absent one is no error.
+   * Removes the file at once, also if it is still referred to; an absent one is no error.
    * @throws TroupeError UNAVAILABLE
    */
   remove(tenant: string, hash: string): Promise<void>;
