@@ -13,7 +13,7 @@ import type { Bus } from './bus/bus.ts';
 import { ClockWatch } from './clock/clock-watch.ts';
 import { type Clock, systemClock } from './clock/clock.ts';
 import { DeadLetterLog } from './dead-letters.ts';
-import { StoreErasing } from './erasing.ts';
+import { type ErasableStore, StoreErasing } from './erasing.ts';
 import { ClusterNode, type ClusterOptions } from './cluster/cluster-node.ts';
 import { MessageClient } from './message-client.ts';
 import { Dispatch } from './effects/dispatch.ts';
@@ -38,12 +38,10 @@ import type { System } from './system.ts';
 import type { Workspaces } from './workspaces/workspaces.ts';
 
 /** The durable store of the shards; `close` closes log and state. */
-export type Store = {
+export type Store = ErasableStore & {
   readonly log: Log;
   readonly state: State;
   readonly cell: string;
-  readonly subjects?: (prefix: string) => Iterable<string>;
-  readonly scrub?: () => Promise<void>;
   close(): Promise<void>;
 };
 

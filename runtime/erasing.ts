@@ -31,13 +31,14 @@ import type { Erasing, StoredRow } from './erasing-port.ts';
 import type { System } from './system.ts';
 import type { LogTranscripts } from './transcripts.ts';
 
-export type ErasingOptions = {
-  readonly store: {
-    readonly log: Log;
-    readonly state: Pick<State, 'dump'>;
-    readonly subjects?: ((prefix: string) => Iterable<string>) | undefined;
-    readonly scrub?: (() => Promise<void>) | undefined;
-  };
+/** What an embedded store adds; absent where bytes cannot be removed from the disk. */
+export type ErasableStore = {
+  readonly subjects?: (prefix: string) => Iterable<string>;
+  readonly scrub?: () => Promise<void>;
+};
+
+type ErasingOptions = {
+  readonly store: ErasableStore & { readonly log: Log; readonly state: Pick<State, 'dump'> };
   readonly env: string;
   readonly shards: number;
   readonly hosting: () => Hosting;
