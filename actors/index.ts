@@ -1,4 +1,7 @@
 /** The entry point of the actors: the shipped types, and the addresses of their instances. */
+import { erasureEffects } from './erasure/effects/erasure-effects.ts';
+import { erasureMachine } from './erasure/machine.ts';
+import { legalHoldMachine } from './legal-hold/machine.ts';
 import { type ActorDefinition, defineActor } from '../runtime/index.ts';
 import { agentMessageEffects } from './agent-message/effects.ts';
 import { agentMessageMachine } from './agent-message/machine.ts';
@@ -271,6 +274,22 @@ const taskActors = (): ActorDefinition[] => [
     version: 1,
     machine: auditMachine,
     supervision: { onThrow: 'resume' },
+  }),
+  // A failed erasure resumes: a restart would lose which sessions it has to erase.
+  defineActor({
+    type: 'erasure',
+    version: 1,
+    machine: erasureMachine,
+    effects: erasureEffects,
+    supervision: { onThrow: 'resume' },
+  }),
+  // A failed hold resumes: a restart would release it.
+  defineActor({
+    type: 'legal-hold',
+    version: 1,
+    machine: legalHoldMachine,
+    supervision: { onThrow: 'resume' },
+    whenDone: 'forget',
   }),
   defineActor({
     type: 'listing',

@@ -104,6 +104,16 @@ const GROUPS: readonly (OperationGroup | AddCommands)[] = [
     single: {},
   },
   {
+    name: 'erase',
+    about: 'remove what is stored of a session, a user or a tenant permanently',
+    load: async () => (await import('../operations/erasures.ts')).erasures,
+  },
+  {
+    name: 'hold',
+    about: 'legal holds, which keep data from being erased',
+    load: async () => (await import('../operations/legal-holds.ts')).legalHolds,
+  },
+  {
     name: 'effects',
     about: 'effects with an unknown outcome, for an operator to decide',
     load: async () => (await import('../operations/effects.ts')).effects,

@@ -32,6 +32,7 @@ import { closeAll, once, openGateway } from './gateway.ts';
 import { seedCluster, seedTenants } from '../installation/root-settings.ts';
 import { noticeSandbox } from '../installation/sandbox-notice.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
+import { erasureEffectsOf } from '../installation/erasure/erasure.ts';
 import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { type ConfigOrigin, followConfiguration } from '../installation/live/follow.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
@@ -247,11 +248,18 @@ async function joinCluster(
     const tasks = await openTaskParts(config, processServices, options.own, blobs);
     const workspaces = workspacesOf(config, { blobs, cell, node: `${role}-${name}` });
     const channels = createChannelHost(config, processServices, () => opening);
+    const erasure = erasureEffectsOf({
+      config,
+      processServices,
+      workspaces,
+      system: () => opening,
+    });
     const opening: Promise<System> = createSystem({
       ...ports,
       ...system,
       services: allServices(processServices, {
         ...tasks.services,
+        erasure,
         ...(role === 'worker' ? { node: name } : {}),
         ask: lateAsk(() => opening),
         channels,

@@ -12,6 +12,8 @@ import { closeAll, once, openGateway } from './gateway.ts';
 import { watchBackups } from '../installation/backup-parts.ts';
 import { noticeSandbox } from '../installation/sandbox-notice.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
+import { erasureEffectsOf } from '../installation/erasure/erasure.ts';
+import { applyPending } from '../installation/erasure/pending.ts';
 import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { type ConfigOrigin, followConfiguration } from '../installation/live/follow.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
@@ -44,13 +46,16 @@ export async function startTroupe(
   const opened = await openProcessServices(config, false, own);
   const processServices = { ...opened, sandbox: noticeSandbox(config, opened.log) };
   const { log, agents } = processServices;
-  const { runtime } = config;
   const tasks = await openTaskParts(config, processServices, own);
-  const ports = await openEmbedded({ path: storeFolder(config), durability: runtime.durability });
+  const ports = await openEmbedded({
+    path: storeFolder(config),
+    durability: config.runtime.durability,
+  });
   processServices.blobs.open(ports.blobs);
   watchBackups(config, processServices.metrics);
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
   const channels = createChannelHost(config, processServices, () => opening);
+  const erasure = erasureEffectsOf({ config, processServices, workspaces, system: () => opening });
   const opening: Promise<System> = createSystem({
     ...ports,
     ...processServices.options,
@@ -58,9 +63,10 @@ export async function startTroupe(
       ...tasks.services,
       ask: lateAsk(() => opening),
       channels,
+      erasure,
       embeddingBatches: embeddingBatches({ processServices, workspaces, clustered: false }),
     }),
-    shards: runtime.shards,
+    shards: config.runtime.shards,
     version: packageJson.version,
     workspaces,
     labels: labelsOf(config),
@@ -87,12 +93,13 @@ export async function startTroupe(
       log.error({ alarm: true }, errorData(error).message),
     );
     await startTenants(system, config, log);
+    await applyPending(system, config.home);
     await channels.configure(system);
     const { file } = origin;
     const { watch } = following;
     const parts = { config, processServices, system, workspaces, file, watch, clustered: false };
     const setup = createSetup(parts);
-    const services = { ...processServices, setup, notes: agentNotes(parts) };
+    const services = { ...processServices, setup, notes: agentNotes(parts), erasure };
     const gateway = await openGateway(config, system, services, { tasks, channels });
     return { url: gateway.url, system, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {

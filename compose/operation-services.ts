@@ -28,6 +28,7 @@ export const operationServices = (
   },
   agents: (tenant) => agentNames(processServices, tenant),
   notes: processServices.notes ?? NO_NOTES,
+  erasure: processServices.erasure ?? NO_ERASURE,
   sign: async (tenant, hash) => {
     const bucket = await processServices.bucket.value;
     return (await bucket.sign(tenant, hash)).artifact_uri;
@@ -39,6 +40,15 @@ export const operationServices = (
 const noWorkspaces = () =>
   new TroupeError('UNAVAILABLE', 'this process has no workspaces of agents: ask a gateway');
 const unavailable = (): Promise<never> => Promise.reject(noWorkspaces());
+const NO_ERASURE: OperationServices['erasure'] = {
+  survey: () =>
+    Promise.reject(
+      new TroupeError(
+        'UNAVAILABLE',
+        'nothing can be erased from a cluster yet: its streams would keep the content',
+      ),
+    ),
+};
 const NO_NOTES = {
   search: unavailable,
   list: unavailable,

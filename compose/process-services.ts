@@ -69,6 +69,7 @@ export type ProcessServices = InstallationParts & {
 export type GatewayServices = ProcessServices & {
   readonly setup?: (tenant: string) => Setup;
   readonly notes?: OperationServices['notes'];
+  readonly erasure?: OperationServices['erasure'];
 };
 
 /** Parts in addition to the built-in ones. */

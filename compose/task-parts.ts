@@ -18,7 +18,7 @@ import { sealingKeyFile, signingKeyFile } from '../channels/edge/identity/key-fi
 import { createSealer, type Sealer } from '../channels/edge/identity/sealer.ts';
 import { openSigner, type Signer } from '../channels/edge/identity/signer.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
-import type { SystemOptions } from '../runtime/create-system.ts';
+import type { SystemOptions } from '../runtime/system-options.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { bindsLoopback } from '../runtime/config/places.ts';
 import { shippedActions } from './actions.ts';

@@ -98,4 +98,10 @@ const none = (): Promise<never> =>
   );
 
 /** For a process without a bucket: every call fails with UNAVAILABLE. */
-export const noArtifacts: Artifacts = { put: none, get: none, sign: none, resolve: none };
+export const noArtifacts: Artifacts = {
+  put: none,
+  get: none,
+  sign: none,
+  remove: async () => {},
+  resolve: none,
+};

@@ -39,7 +39,14 @@ const CARRIED = [
 /** Folders that hold secrets: only in encrypted backups. */
 const SEALED = ['a2a', 'mcp'];
 /** Made again, or replaced by what is in the backup otherwise. */
-const MADE_AGAIN = new Set([configFileName, SCHEMA_FILE_NAME, 'store', 'cluster-cache']);
+const MADE_AGAIN = new Set([
+  configFileName,
+  SCHEMA_FILE_NAME,
+  'store',
+  'cluster-cache',
+  // A backup must not replace the newer ledger of erasures.
+  'erasures.jsonl',
+]);
 const NOTES = 'backup';
 const REASONS: ReadonlyMap<string, string> = new Map([
   [basename(tokenFile('')), "the gateway's token: the next start makes another one"],

@@ -22,6 +22,10 @@ export function withFolder(cell: Artifacts, folder: Artifacts): Artifacts {
     put: (tenant, contents, options) => cell.put(tenant, contents, options),
     get: (tenant, hash) => orMoved(tenant, hash, () => cell.get(tenant, hash)),
     sign: (tenant, hash, options) => orMoved(tenant, hash, () => cell.sign(tenant, hash, options)),
+    async remove(tenant, hash) {
+      await cell.remove(tenant, hash);
+      await folder.remove(tenant, hash);
+    },
     resolve: (tenant, uri) => cell.resolve(tenant, uri),
   };
 }

@@ -10,7 +10,8 @@ export {
   defineActor,
 } from '../runtime/actor/define-actor.ts';
 export type { EffectContext, EffectDefinition, TranscriptReader } from '../runtime/actor/effect.ts';
-export { createSystem, type Store, type SystemOptions } from '../runtime/create-system.ts';
+export { createSystem } from '../runtime/create-system.ts';
+export type { Store, SystemOptions } from '../runtime/system-options.ts';
 export { type EmbeddedOptions, openEmbedded, type Ports } from '../runtime/embedded.ts';
 export { type ClusterPorts, openCluster, type OpenClusterOptions } from './open-cluster.ts';
 export { type Clock, systemClock } from '../runtime/clock/clock.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { defined } from '../protocols/defined.ts';
 import type { NatsOptions } from '../runtime/cluster/nats-connection.ts';
 import { openNats } from '../runtime/cluster/open-nats.ts';
-import type { SystemOptions } from '../runtime/create-system.ts';
+import type { SystemOptions } from '../runtime/system-options.ts';
 import { openStateCache } from '../runtime/state/lmdb-cache.ts';
 import packageJson from '../package.json' with { type: 'json' };
 

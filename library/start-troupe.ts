@@ -3,7 +3,7 @@ import { defined } from '../protocols/defined.ts';
 import type { ActionDefinition } from '../actors/task/action.ts';
 import type { ProcessDefinition } from '../actors/process/define.ts';
 import type { Tool } from '../agent/tools/tool.ts';
-import type { SystemOptions } from '../runtime/create-system.ts';
+import type { SystemOptions } from '../runtime/system-options.ts';
 import type { System } from '../runtime/system.ts';
 import { reportUrl } from './report-url.ts';
 

@@ -12,7 +12,9 @@ import { deadLetters } from './dead-letters.ts';
 import { decisions } from './decisions.ts';
 import { devices } from './devices.ts';
 import { effects } from './effects.ts';
+import { erasures } from './erasures.ts';
 import { keys } from './keys.ts';
+import { legalHolds } from './legal-holds.ts';
 import { memory } from './memory.ts';
 import { nodes } from './nodes.ts';
 import type { Resource } from './operation.ts';
@@ -55,6 +57,8 @@ export const RESOURCES: readonly Resource[] = [
   charts,
   slo,
   audit,
+  erasures,
+  legalHolds,
   settings,
   cluster,
   upgrade,

@@ -12,6 +12,7 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import type { Payload } from '../protocols/device.ts';
 import type { DiskSpace } from '../protocols/disk.ts';
+import type { ErasureEffects } from '../protocols/erasure.ts';
 import type { ErrorCode } from '../protocols/errors.ts';
 import type { Scope } from '../protocols/gateway/connect.ts';
 import type { NoteInfo, NotesFound } from '../protocols/memory.ts';
@@ -71,6 +72,8 @@ export type OperationServices = {
      */
     assertBatches(this: void, tenant: string): void;
   };
+  /** of this process */
+  readonly erasure: Pick<ErasureEffects, 'survey'>;
   /**
    * A signed URL of a file of the tenant, GET only.
    * @throws TroupeError NOT_FOUND, UNAVAILABLE

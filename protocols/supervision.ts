@@ -38,6 +38,7 @@ export const DIRECTIVES = [
   'sys.quarantine',
   'sys.pause',
   'sys.eraseHistory',
+  'sys.erase',
 ] as const;
 /**
  * - `sys.resume`: continue from the last committed state, without the message that crashed;
@@ -48,9 +49,21 @@ export const DIRECTIVES = [
  *  - `sys.quarantine`: accept no more messages, and store new ones as dead letters;
  *  - `sys.pause`: keep messages, outcomes and timers waiting, in order, until `sys.resume`. Running
  *    effects continue;
- *  - `sys.eraseHistory`: change nothing; the turns up to this one leave the history.
+ *  - `sys.eraseHistory`: change nothing; the turns up to this one leave the history;
+ *  - `sys.erase`: forget the actor with its waiting messages, open effects, timers, idempotency
+ *    keys and the index rows that the message names (`SysErase`). Also for an actor that does not
+ *    exist. Its transcript stays.
  */
 export type Directive = (typeof DIRECTIVES)[number];
+
+/** To any actor, from an operator. Reply: `{ status: 'erased' }`. */
+export type SysErase = {
+  type: 'sys.erase';
+  /** rows of the actor's tenant in its shard */
+  rows?: readonly { readonly index: string; readonly key: string }[];
+  /** keys of rows of the shard that name when such rows, or idempotency keys, expire */
+  expiries?: readonly string[];
+};
 
 /** `details.reason` of why an actor is suspended: an operator paused it, and it did not fail. */
 export const PAUSED = 'PAUSED';

@@ -4,93 +4,35 @@
  */
 import { randomBytes } from 'node:crypto';
 import { type Address, parseAddress, shardOf } from '../protocols/address.ts';
-import { type ErrorData, errorData, TroupeError } from '../protocols/errors.ts';
-import type { DeadLetterAsk, Message } from '../protocols/statechart.ts';
-import type { ActorDefinition } from './actor/define-actor.ts';
+import { errorData, TroupeError } from '../protocols/errors.ts';
+import type { Message } from '../protocols/statechart.ts';
 import { createRegistry } from './actor/registry.ts';
-import type { Blobs } from './blobs/blobs.ts';
 import type { Bus } from './bus/bus.ts';
 import { CellFormat } from './cell-format.ts';
 import { ClockWatch } from './clock/clock-watch.ts';
 import { type Clock, systemClock } from './clock/clock.ts';
 import { DeadLetterLog } from './dead-letters.ts';
-import { ClusterNode, type ClusterOptions } from './cluster/cluster-node.ts';
+import { StoreErasing } from './erasing.ts';
+import { ClusterNode } from './cluster/cluster-node.ts';
 import { MessageClient } from './message-client.ts';
 import { Dispatch } from './effects/dispatch.ts';
 import { EffectRunner } from './effects/runner.ts';
 import type { Floors } from './fairness/admission.ts';
 import { EmbeddedHosting, type Hosting } from './hosting.ts';
-import { type Labels, labelsText, meets } from './labels.ts';
-import { type HistoryRules, historyRules, type HistorySettings } from './history/policy.ts';
+import { labelsText, meets } from './labels.ts';
+import { type HistoryRules, historyRules } from './history/policy.ts';
 import { openCell } from './open-cell.ts';
-import type { Log } from './log/log.ts';
 import { OpenEffects } from './open-effects.ts';
 import { createIndex, inspectActor, listDomains, rowIn } from './reads.ts';
 import { LiveActors } from './inspect/live-actors.ts';
 import { LogTranscripts } from './transcripts.ts';
 import type { ClientAnswer, Outside } from './shard/commit/after-commit.ts';
-import type { Limits } from './shard/limits.ts';
 import type { Intent } from './shard/turn/intents.ts';
 import { registeredCharts } from './statechart/picture/registered-charts.ts';
 import { checkedReads, type ReadableState } from './state/checked-reads.ts';
-import type { State } from './state/state.ts';
 import type { SendOptions, System } from './system.ts';
+import type { SystemOptions } from './system-options.ts';
 import { Upgrade } from './upgrade.ts';
-import type { Workspaces } from './workspaces/workspaces.ts';
-
-/** The durable store of the shards; `close` closes log and state. */
-export type Store = {
-  readonly log: Log;
-  readonly state: State;
-  readonly cell: string;
-  close(): Promise<void>;
-};
-
-export type SystemOptions = {
-  readonly actors: readonly ActorDefinition[];
-  readonly store: Store;
-  readonly bus: Bus;
-  readonly blobs: Blobs;
-  readonly clock?: Clock;
-  /** first token of every subject; default `local` */
-  readonly env?: string;
-  /**
-   * number of shards of a new cell, fixed permanently: 1 to 65,536, default 8; for a node of a
-   * cluster the number of the cell, from `openNats`
-   */
-  readonly shards?: number;
-  /** receives the crashes of actors that have no supervisor of their own */
-  readonly supervisor?: Address;
-  /** handed to every effect as `context.services` */
-  readonly services?: unknown;
-  readonly limits?: Partial<Limits>;
-  /** receives alarms for operators: lost shards, unknown effects, failed trims */
-  readonly onAlarm?: (what: string) => void;
-  /**
-   * receives each message that a machine of a local shard gave up, after the commit, but not again
-   * after a crash. Must not throw
-   */
-  readonly onDeadLetter?: (letter: DeadLetterAsk) => void;
-  /** why this process accepts a message from outside no more at present; default: it accepts all */
-  readonly refusalOf?: (message: Message, options: SendOptions) => ErrorData | undefined;
-  /** history settings: what is kept of the turns of actors */
-  readonly history?: HistorySettings;
-  readonly journalTail?: number;
-  readonly snapshotEvery?: number;
-  readonly snapshotBytes?: number;
-  /** shares of tenants against each other, 0.01 to 100 each; default 1 */
-  readonly tenantWeights?: Readonly<Record<string, number>>;
-  /** effects of one tenant that this process runs at once; others wait; default no limit */
-  readonly tenantRunningMax?: number | (() => number);
-  /** provides the workspaces of actors; without it effects have none */
-  readonly workspaces?: Workspaces;
-  /** labels of this process: effects that require others run elsewhere, or wait; default none */
-  readonly labels?: Labels;
-  /** of the program, shown to operators; in a cluster that of `cluster` */
-  readonly version?: string;
-  /** this process is a node of a cluster; default: it owns every shard */
-  readonly cluster?: ClusterOptions;
-};
 
 /**
  * Replaces an answer that is too large for the bus. The turn is committed; a repeat with the same
@@ -105,8 +47,7 @@ const DEFAULT_ENV = 'local';
 
 /** How long running effects may finish when a node of a cluster stops. */
 const DRAIN_MS = 20_000;
-
-/** A name that no other process ever had; EPOCH records of shards contain it. */
+/** A name that no other process ever had, for EPOCH records. */
 const nodeName = (name?: string): string =>
   [...(name === undefined ? [] : [name]), randomBytes(8).toString('hex')].join('-');
 
@@ -147,7 +88,8 @@ class RunningSystem implements System {
   readonly bus: Bus;
   readonly index: System['index'];
   readonly transcripts: LogTranscripts;
-  readonly deadLetters: System['deadLetters'];
+  readonly deadLetters: DeadLetterLog;
+  readonly erasing: StoreErasing;
   readonly actors: System['actors'];
   readonly charts: System['charts'];
   readonly upgrade = new Upgrade(() => {
@@ -209,6 +151,7 @@ class RunningSystem implements System {
     };
     const { log } = store;
     this.deadLetters = new DeadLetterLog({ log, env, clock, client: this, domains });
+    this.erasing = this.#erasingOf(env, shards);
     this.charts = registeredCharts(this.#registry);
     this.actors = new LiveActors({
       log,
@@ -227,6 +170,12 @@ class RunningSystem implements System {
     this.#dispatch = this.#dispatchOn(clock, shards);
     this.#hosting = this.#host(clock, env, shards);
     this.#clockWatch = new ClockWatch(clock, () => this.#hosting.status(), this.#alarm);
+  }
+
+  #erasingOf(env: string, shards: number): StoreErasing {
+    const { ask, deadLetters: letters, transcripts } = this;
+    const own = { store: this.#o.store, ask, letters, transcripts, hosting: () => this.#hosting };
+    return new StoreErasing({ ...own, env, shards });
   }
 
   #runnerOf(options: SystemOptions): EffectRunner {

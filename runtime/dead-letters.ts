@@ -17,7 +17,7 @@ import type { Clock } from './clock/clock.ts';
 import type { MessageClient } from './message-client.ts';
 import type { Log, LogEntry } from './log/log.ts';
 import { checkDomain } from './shard/turn/validate-message.ts';
-import { decodeKept } from './shard/commit/records.ts';
+import { decodeKept, encodeErased, isErased } from './shard/commit/records.ts';
 import { DEAD_LETTER_DOMAIN, domainOf } from './shard/commit/relay.ts';
 import { auditsOf, ResolutionLog, type FirstKept, type StoredAudit } from './resolution-log.ts';
 import type {
@@ -93,7 +93,7 @@ export class DeadLetterLog implements DeadLetters {
 
   async get(position: number, domain: string = DEAD_LETTER_DOMAIN): Promise<DeadLetter> {
     const [entry] = await this.#o.log.read(this.#subject(domain), position, { limit: 1 });
-    if (entry?.position !== position)
+    if (entry?.position !== position || isErased(decodeKept(entry.bytes)))
       throw new TroupeError('NOT_FOUND', `there is no dead letter ${position} in ${domain}`);
     return letterOf(entry);
   }
@@ -132,6 +132,44 @@ export class DeadLetterLog implements DeadLetters {
     await this.#record(await this.get(position, domain), 'drop', audit);
   }
 
+  /**
+   * Removes the letters that `matches` accepts, of all domains. The others of a domain get new
+   * positions, because a log is trimmed from its beginning. May be repeated: a letter that is
+   * stored twice is listed once.
+   * @returns how many letters matched
+   */
+  async erase(matches: (letter: DeadLetter) => boolean, isDryRun: boolean): Promise<number> {
+    let erased = 0;
+    for (const domain of await this.domains()) {
+      const subject = this.#subject(domain);
+      const last = await this.#o.log.last(subject);
+      const kept: Uint8Array[] = [];
+      let matched = 0;
+      for (let next = 1; next <= last; ) {
+        const entries = await this.#o.log.read(subject, next, { limit: LIST_MAX });
+        for (const entry of entries.filter(({ position }) => position <= last)) {
+          if (isErased(decodeKept(entry.bytes))) continue;
+          if (matches(letterOf(entry))) matched++;
+          else kept.push(entry.bytes);
+        }
+        if (entries.length === 0) break;
+        next = entries.at(-1)!.position + 1;
+      }
+      erased += matched;
+      if (matched > 0 && !isDryRun) await this.#replace(subject, kept, last);
+    }
+    return erased;
+  }
+
+  /** Appends the letters that stay, and then trims up to `last`. */
+  async #replace(subject: string, kept: readonly Uint8Array[], last: number): Promise<void> {
+    const { log } = this.#o;
+    for (const bytes of kept.length > 0 ? kept : [encodeErased()]) await log.append(subject, bytes);
+    await log.trim(subject, last);
+    this.#reopened++;
+    this.#floors.clear();
+  }
+
   async audits({ domain }: { domain?: string } = {}): Promise<readonly AuditEntry[]> {
     if (domain !== undefined) checkDomain(domain);
     const audits: AuditEntry[] = [];
@@ -154,6 +192,7 @@ export class DeadLetterLog implements DeadLetters {
     for (let isAtFloor = next === floor; heads.length < limit; ) {
       const entries = await this.#o.log.read(subject, next, { limit: LIST_MAX });
       for (const entry of entries) {
+        if (isErased(decodeKept(entry.bytes))) continue;
         const letter = letterOf(entry);
         const isListed = includeResolved || this.#resolutions.since(letter) === undefined;
         if (isListed && !seen.has(letter.id)) heads.push(headOf(letter));
@@ -195,7 +234,11 @@ export class DeadLetterLog implements DeadLetters {
     const last = await log.last(subject);
     const dueMs = clock.wallMs() - KEPT_MS;
     const isKept = (entry: LogEntry): boolean =>
-      entry.position === last || !((this.#resolutions.since(letterOf(entry)) ?? dueMs) < dueMs);
+      entry.position === last ||
+      !(
+        isErased(decodeKept(entry.bytes)) ||
+        (this.#resolutions.since(letterOf(entry)) ?? dueMs) < dueMs
+      );
     for (let next = 1; ; ) {
       const entries = await log.read(subject, next, { limit: LIST_MAX });
       if (entries.length === 0) return undefined;

@@ -46,6 +46,12 @@ export interface Hosting extends DamageReports {
    * @throws TroupeError UNAVAILABLE when that takes too long
    */
   catchesUp(shard: number): Promise<void>;
+  /**
+   * Resolves when everything below the next record of the shard is trimmed. Absent where a shard
+   * has snapshots.
+   * @throws TroupeError UNAVAILABLE when this process does not own the shard
+   */
+  readonly trimmedAll?: (shard: number) => Promise<void>;
   /** Requests that a worker hands over its shards and takes none any more; it keeps running. */
   drain(node: string): void;
   /** Requests that a worker takes no more shards, or does again; it keeps those that it has. */
@@ -121,6 +127,8 @@ export class EmbeddedHosting implements Hosting {
   async readsAll(): Promise<void> {}
 
   async catchesUp(): Promise<void> {}
+
+  readonly trimmedAll = (shard: number): Promise<void> => this.#shards.trimmedAll(shard);
 
   /** No other process could own a shard. */
   drain(): void {}

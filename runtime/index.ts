@@ -5,8 +5,10 @@ export { isAbsent, type Peeked, peekFolder } from './workspaces/peek.ts';
 export type { Clock } from './clock/clock.ts';
 export { systemClock } from './clock/clock.ts';
 export { clockFault, clockStatus } from './clock/clock-watch.ts';
-export { createSystem, type SystemOptions, type Store } from './create-system.ts';
+export { createSystem } from './create-system.ts';
+export type { Store, SystemOptions } from './system-options.ts';
 export type * from './system.ts';
+export type * from './erasing-port.ts';
 export { type EmbeddedOptions, embeddedBlobsFolder, openEmbedded, type Ports } from './embedded.ts';
 export {
   type Artifact,

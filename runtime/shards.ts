@@ -6,7 +6,7 @@
  * them, always (`holdAll`); in a cluster placement decides.
  */
 import type { Address } from '../protocols/address.ts';
-import type { TroupeError } from '../protocols/errors.ts';
+import { TroupeError } from '../protocols/errors.ts';
 import type { Registry } from './actor/registry.ts';
 import type { Blobs } from './blobs/blobs.ts';
 import type { Clock } from './clock/clock.ts';
@@ -77,6 +77,13 @@ export class Shards {
   /** A reader found a row of the shard damaged. */
   damaged(shard: number, error: TroupeError): void {
     this.#owners.get(shard)?.fail(error);
+  }
+
+  /** As `Retention.trimmedAll`. @throws TroupeError UNAVAILABLE when the shard is not owned here */
+  async trimmedAll(shard: number): Promise<void> {
+    const owner = this.#owners.get(shard);
+    if (!owner) throw new TroupeError('UNAVAILABLE', `shard ${shard} is not owned here`);
+    await owner.trimmedAll();
   }
 
   /** A quarantined shard has an owner elsewhere, so this process no longer reports its status. */

@@ -2,6 +2,7 @@
  * System: the public interface of the runtime. Entry points (gateway, CLI, tests) reach actors by
  * messages only, and read committed state from indexes and transcripts without activating an actor.
  */
+import type { Erasing } from './erasing-port.ts';
 import type { Charts } from '../charts/published.ts';
 import type {
   ActorHistory,
@@ -321,6 +322,7 @@ export interface System {
   readonly transcripts: Transcripts;
   readonly deadLetters: DeadLetters;
   readonly actors: Actors;
+  readonly erasing: Erasing;
   /** the statecharts of the registered actor types */
   readonly charts: Charts;
   /** formats of records: what processes read and write, and the end of an upgrade */

@@ -11,7 +11,7 @@ import { shardOf, type Address } from '../protocols/address.ts';
 import type { Message } from '../protocols/statechart.ts';
 import { transcriptSubject } from '../protocols/subjects.ts';
 import { type Log, type LogEntry, type Position, READ_BYTES_DEFAULT } from './log/log.ts';
-import { decodeKept } from './shard/commit/records.ts';
+import { decodeKept, isErased } from './shard/commit/records.ts';
 import { turnOfId } from './shard/commit/message-ids.ts';
 import type { TranscriptEntry, Transcripts } from './system.ts';
 
@@ -97,6 +97,12 @@ export class LogTranscripts implements Transcripts {
     return this.#log.last(transcriptSubject(this.#env, actor));
   }
 
+  /** The transcript was erased: it is read again. */
+  forget(actor: Address): void {
+    this.#bytes -= this.#cache.get(actor)?.bytes ?? 0;
+    this.#cache.delete(actor);
+  }
+
   async #page(actor: Address, from: Position, limit: number): Promise<TranscriptEntry[]> {
     const subject = transcriptSubject(this.#env, actor);
     const alone = nothingRead(from);
@@ -156,9 +162,10 @@ const isLast = (page: readonly LogEntry[]): boolean =>
 
 /** Adds one entry unless its id is known: relays may store one twice (D6). Returns its size. */
 function append(cached: Cached, { position, bytes }: Omit<LogEntry, 'logTimeMs'>): number {
-  const { id, event } = decodeKept(bytes, position);
+  const kept = decodeKept(bytes, position);
+  const { id, event } = kept;
   cached.next = position + 1;
-  if (cached.ids.has(id)) return 0;
+  if (cached.ids.has(id) || isErased(kept)) return 0;
   cached.ids.add(id);
   const at = event['at'] as number;
   cached.entries.push({ position, at, turn: turnOfId(id), entry: event['entry'] as Message });

@@ -97,6 +97,7 @@ function addRestore(program: Command, finish: Finish): void {
   withOpening(withJson(program.command('restore')))
     .argument('<path>', 'a folder of backups (the newest one), one backup, or a file')
     .requiredOption('--data <folder>', 'the new data folder: absent, or empty')
+    .option('--erasures <file>', 'a ledger of erasures to repeat; may be repeated', more)
     .description('make a data folder from a backup')
     .addHelpText('after', examples('troupe restore /mnt/backups --data ~/restored'))
     .action(async (path: string, options: RestoreOptions) => {

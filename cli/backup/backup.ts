@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import {
   backupConfig,
   backupFiles,
@@ -11,6 +11,7 @@ import {
   readBackupNotes,
   refuseInside,
 } from '../../installation/backup-parts.ts';
+import { copyLedger, ledgerBeside, notePending } from '../../installation/erasure/pending.ts';
 import { defined } from '../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { CreatedBackup } from '../../runtime/backup/create.ts';
@@ -42,7 +43,8 @@ export type CreateOptions = CommonOptions &
 export type VerifyOptions = CommonOptions & Opening & { readonly temporary?: string };
 export type PruneOptions = Json & { readonly keep: number };
 export type KeygenOptions = Json;
-export type RestoreOptions = Json & Opening & { readonly data: string };
+export type RestoreOptions = Json &
+  Opening & { readonly data: string; readonly erasures?: readonly string[] };
 
 const PASSPHRASE = 'TROUPE_BACKUP_PASSPHRASE';
 
@@ -86,6 +88,7 @@ export async function create(options: CreateOptions): Promise<number> {
     return exitCodes.interrupted;
   }
   await noteBackup(config, { to: path });
+  await copyLedger(config.home, isFile ? dirname(path) : path);
   const { pruneBackups } = await import('../../runtime/backup/folder.ts');
   const pruned = keep === undefined ? undefined : await pruneBackups(path, keep);
   const { leftOut } = await backupConfig(loaded, isSealed);
@@ -170,8 +173,13 @@ export async function restore(path: string, options: RestoreOptions): Promise<nu
   );
   const { config, id, cell, createdAt, position, counts } = restored;
   const { secrets, leftOut } = config;
+  const beside = [dirname(restored.path), restored.path].map(ledgerBeside);
+  const ledgers = [
+    ...new Set([...beside, ...(options.erasures ?? []).map((file) => resolve(file))]),
+  ];
+  const erasures = await notePending(into, ledgers, createdAt);
   if (options.json)
-    printJson({ data: into, id, cell, createdAt, position, counts, secrets, leftOut });
+    printJson({ data: into, id, cell, createdAt, position, counts, secrets, leftOut, erasures });
   else
     process.stdout.write(
       `${into}: restored from ${basename(restored.path)} of ${new Date(createdAt).toISOString()}\n`,
@@ -181,6 +189,9 @@ export async function restore(path: string, options: RestoreOptions): Promise<nu
     '- Make sure that the original does not run, and never runs again: two copies would do everything twice.',
     ...secrets.map(({ path: key, from }) => `- Set the secret ${key}: it comes from ${from}.`),
     ...leftOut.map((line) => `- Not in the backup: ${line}.`),
+    erasures > 0
+      ? `- ${erasures} erasures are newer than the backup: the start repeats them before it serves.`
+      : '- No ledger names an erasure since the backup. If there was one, restore again with --erasures.',
     '- Effects that ran after the backup may run again. Channels such as WhatsApp may ask for a new login.',
     `Then: troupe start --data ${into}`,
   ];

@@ -45,6 +45,11 @@ export interface Artifacts {
   /** A new signed URL. @throws TroupeError NOT_FOUND; INVALID_ARGUMENT above ARTIFACT_URL_MS_MAX */
   sign(tenant: string, hash: string, options?: { forMs?: number }): Promise<ArtifactRef>;
   /**
+   * Removes the file at once, also if it is still referred to; an absent one is no error.
+   * @throws TroupeError UNAVAILABLE
+   */
+  remove(tenant: string, hash: string): Promise<void>;
+  /**
    * The hash that a signed URL of this bucket and tenant names, if its signature and time are
    * valid.
    * @throws TroupeError FORBIDDEN: another bucket or tenant, a wrong signature; EXPIRED

@@ -104,6 +104,11 @@ export class BlobArtifacts implements Artifacts {
     return this.#urls.sign(tenant, artifact, untilSec);
   }
 
+  async remove(tenant: string, hash: string): Promise<void> {
+    checkName(tenant, hash);
+    await this.#uses.forget(tenant, hash);
+  }
+
   resolve(tenant: string, uri: string): Promise<string> {
     return this.#urls.resolve(tenant, uri);
   }

@@ -92,6 +92,15 @@ export class BlobUses {
     return removed;
   }
 
+  /** Removes a file with the records of its uses. */
+  async forget(tenant: string, hash: string): Promise<void> {
+    const { blobs, fileOf } = this.#o;
+    await blobs.delete(fileOf(tenant, hash));
+    await blobs.delete(`${DUE}/${tenant}/${hash}`);
+    for (const { name } of await this.#usesOf(tenant, hash)) await blobs.delete(name);
+    this.#room.recount();
+  }
+
   /** Removes a file unless it is used, also meanwhile; false when it stays. */
   async #remove(tenant: string, hash: string): Promise<boolean> {
     const { blobs, fileOf } = this.#o;

@@ -134,6 +134,12 @@ class FolderArtifacts implements Artifacts {
     return this.#urls.sign(tenant, artifact, untilSec);
   }
 
+  async remove(tenant: string, hash: string): Promise<void> {
+    checkName(tenant, hash);
+    const file = this.#file(tenant, hash);
+    await readable(file, () => rm(file, { force: true }));
+  }
+
   resolve(tenant: string, uri: string): Promise<string> {
     return this.#urls.resolve(tenant, uri);
   }

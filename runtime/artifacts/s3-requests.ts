@@ -29,7 +29,7 @@ export type S3RequestsOptions = S3Place & {
 };
 
 type Init = {
-  readonly method: 'GET' | 'HEAD' | 'PUT';
+  readonly method: 'GET' | 'HEAD' | 'PUT' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
 };

@@ -109,6 +109,11 @@ class S3Artifacts implements Artifacts {
     } satisfies ArtifactRef;
   }
 
+  async remove(tenant: string, hash: string): Promise<void> {
+    checkName(tenant, hash);
+    await this.#requests.send(keyOf(tenant, hash), { method: 'DELETE' });
+  }
+
   async resolve(tenant: string, uri: string): Promise<string> {
     const { key, datetime, forSec } = partsOf(uri);
     const [named, hash = ''] = key.split('/');

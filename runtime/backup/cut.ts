@@ -65,22 +65,26 @@ export async function takeCut(path: string): Promise<Cut> {
   if (description === undefined)
     throw new TroupeError('NOT_FOUND', `${path} contains no data of troupe`);
   const { cell, formatVersion } = description;
-  const snapshot = new LmdbSnapshot(path);
+  let snapshot = new LmdbSnapshot(path);
   try {
     for (let attempt = 1; ; attempt++) {
       const held = new OpenSegments(join(path, WAL_FOLDER));
       try {
         const at = await attemptCut(snapshot, held, cell);
+        const read = snapshot;
         const close = async () => {
           await held.close();
-          await snapshot.close();
+          await read.close();
         };
-        return { ...at, cell, storeFormat: formatVersion, rows: (t) => snapshot.all(t), close };
+        return { ...at, cell, storeFormat: formatVersion, rows: (t) => read.all(t), close };
       } catch (error) {
         await held.close();
         if (!(error instanceof Gap)) throw error;
         if (attempt === ATTEMPTS_MAX) throw corrupt(path, error.message);
         await sleep(RETRY_MS);
+        // An erasure may have replaced the file meanwhile.
+        await snapshot.close();
+        snapshot = new LmdbSnapshot(path);
       }
     }
   } catch (error) {

@@ -9,7 +9,7 @@ import type { Blobs } from '../blobs/blobs.ts';
 import { NatsBlobs } from '../blobs/nats-blobs.ts';
 import type { Bus } from '../bus/bus.ts';
 import { NatsBus } from '../bus/nats-bus.ts';
-import type { Store } from '../create-system.ts';
+import type { Store } from '../system-options.ts';
 import { NatsLog } from '../log/nats-log.ts';
 import { NatsPubsub } from '../pubsub/nats-pubsub.ts';
 import type { Pubsub } from '../pubsub/pubsub.ts';

@@ -49,7 +49,9 @@ export const erasesHistory = ({
 }: {
   readonly result: string;
   readonly why?: string | undefined;
-}): boolean => result === 'applied' && why === ('sys.eraseHistory' satisfies Directive);
+}): boolean => result === 'applied' && why !== undefined && ERASES.has(why);
+
+const ERASES: ReadonlySet<string> = new Set<Directive>(['sys.eraseHistory', 'sys.erase']);
 
 /**
  * Whether what the actor did before is removed from history: it ended and is forgotten, or its

@@ -8,7 +8,7 @@ import { decodeCell } from '../cell-record.ts';
 import { defined } from '../../protocols/defined.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
 import type { Blobs } from '../blobs/blobs.ts';
-import type { Store } from '../create-system.ts';
+import type { Store } from '../system-options.ts';
 import { inspectActor } from '../reads.ts';
 import { decodeActorRow } from '../shard/turn/actor-row.ts';
 import { TABLE } from '../shard/commit/fold.ts';

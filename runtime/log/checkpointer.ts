@@ -89,6 +89,19 @@ export class Checkpointer {
     return this.#isDirty ? this.#run() : true;
   }
 
+  /** Runs work while no batch is written. Changes wait in memory meanwhile. */
+  async alone(work: () => Promise<void>): Promise<void> {
+    while (this.#running) await this.#running;
+    const working = work();
+    const ended = () => {
+      this.#running = undefined;
+      if (this.#isDirty && !this.#isClosed) this.changed(0);
+      return true;
+    };
+    this.#running = working.then(ended, ended);
+    await working;
+  }
+
   /** Writes all changes, then nothing more. May be repeated. */
   async close(): Promise<void> {
     this.#isClosed = true;

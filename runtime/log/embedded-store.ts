@@ -26,7 +26,7 @@ import { type Clock, systemClock } from '../clock/clock.ts';
 import { makeFolder } from '../make-folder.ts';
 import { checkDataFile } from './data-file.ts';
 import { lockFolder } from './folder-lock.ts';
-import { LmdbRows } from './lmdb-rows.ts';
+import { RewritableRows } from './rewritable-rows.ts';
 import { corrupt, unreadable } from './store-errors.ts';
 import { openWalFolder, type WalFolder } from './wal/folder.ts';
 import { type Durability, openWalStore, type WalStore, type WalStoreOptions } from './wal-store.ts';
@@ -77,7 +77,7 @@ export const openEmbeddedStore = async (options: EmbeddedStoreOptions): Promise<
     throw unreadable(path, error);
   }
   const lock = await lockFolder(path);
-  let rows: LmdbRows | undefined;
+  let rows: RewritableRows | undefined;
   try {
     const description = readDescription(path);
     rows = openRows(options, description !== undefined);
@@ -85,8 +85,8 @@ export const openEmbeddedStore = async (options: EmbeddedStoreOptions): Promise<
     const folder = walFolder(path, description?.formatVersion ?? FORMAT_VERSION, cell);
     const release = () => lock.release();
     const store = await openWalStore({ ...options, rows, folder, cell, clock, release });
-    const { log, state, subjects, close } = store;
-    return { log, state, subjects, close, cell, formatVersion: FORMAT_VERSION };
+    const { log, state, subjects, scrub, close } = store;
+    return { log, state, subjects, scrub, close, cell, formatVersion: FORMAT_VERSION };
   } catch (error) {
     await rows?.close();
     await lock.release();
@@ -152,14 +152,14 @@ export const writeDescription = (
   renameSync(draft, join(path, STORE_FILE));
 };
 
-const openRows = (options: EmbeddedStoreOptions, exists: boolean): LmdbRows => {
+const openRows = (options: EmbeddedStoreOptions, exists: boolean): RewritableRows => {
   const { path, mapSizeBytes = MAP_SIZE_BYTES_DEFAULT } = options;
   const file = join(path, DATA_FILE);
   const present = existsSync(file) && statSync(file).size > 0;
   if (exists && !present) throw corrupt(path, `${DATA_FILE} is missing or empty`);
   if (present) checkDataFile(file);
   try {
-    return new LmdbRows(path, mapSizeBytes);
+    return new RewritableRows(path, mapSizeBytes);
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (typeof code === 'number' && code > 0) throw unreadable(path, error); // errno; LMDB's are below 0
@@ -172,7 +172,7 @@ const openRows = (options: EmbeddedStoreOptions, exists: boolean): LmdbRows => {
  */
 const agreeOnCell = async (
   path: string,
-  rows: LmdbRows,
+  rows: RewritableRows,
   description?: StoreDescription,
 ): Promise<string> => {
   const stored = rows.get('meta', CELL);

@@ -54,6 +54,11 @@ export interface Rows extends RowsRead {
   commit(writes: readonly RowWrite[]): Promise<void>;
   /** Resolves when everything that is committed survives a power loss. */
   flushed(): Promise<void>;
+  /**
+   * Copies the rows that exist into a new file, which replaces the present one: nothing that was
+   * removed or overwritten stays in the file. Must not run beside `commit` or `flushed`.
+   */
+  rewrite?(): Promise<void>;
 }
 
 /** The smallest key above every key that starts with the prefix. */

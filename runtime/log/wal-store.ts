@@ -7,6 +7,7 @@
  * than the log, and the log reaches back to the rows.
  */
 import { defined } from '../../protocols/defined.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { State } from '../state/state.ts';
 import { WriteBehindState } from '../state/write-behind.ts';
@@ -54,9 +55,19 @@ export type WalStore = {
   readonly state: State;
   /** Every subject of the log that starts with the prefix and ever held an entry. */
   readonly subjects: (prefix: string) => Iterable<string>;
+  /**
+   * Removes from the disk what is trimmed, removed or overwritten: begins a new segment of the log,
+   * writes a checkpoint, removes the older segments, and writes the rows into a new file. Appends
+   * continue meanwhile; their changes wait in memory. One call at a time. May be repeated.
+   * @throws TroupeError UNAVAILABLE when the data file cannot be written
+   */
+  readonly scrub: () => Promise<void>;
   /** Stores open requests, writes a checkpoint, then closes everything. May be repeated. */
   readonly close: () => Promise<void>;
 };
+
+/** Gets one entry with each scrub, so that a new segment has a frame. */
+const SCRUB_SUBJECT = 'scrub';
 
 const SYNC_EVERY_MS = 50;
 
@@ -100,6 +111,7 @@ class OpenStore implements WalStore {
   readonly #checkpointer: Checkpointer;
   readonly #flushes: Flushes;
   #isSyncDue = false;
+  #scrubbing: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
 
   constructor(
@@ -145,6 +157,25 @@ class OpenStore implements WalStore {
   readonly subjects = (prefix: string): Iterable<string> => this.#subjects.names(prefix);
 
   readonly close = (): Promise<void> => (this.#closing ??= this.#close());
+
+  readonly scrub = (): Promise<void> => {
+    const scrubbing = this.#scrubbing.then(() => this.#scrub());
+    this.#scrubbing = scrubbing.catch(() => {});
+    return scrubbing;
+  };
+
+  async #scrub(): Promise<void> {
+    this.#wal.rotate();
+    const answer = await this.log.append(SCRUB_SUBJECT, new Uint8Array());
+    if (answer.kind === 'stored') this.log.trim(SCRUB_SUBJECT, answer.position - 1).catch(() => {});
+    if (!(await this.#checkpointer.now()))
+      throw new TroupeError('UNAVAILABLE', 'the data file cannot be written: nothing was scrubbed');
+    await this.#checkpointer.alone(async () => {
+      await this.#flushes.idle();
+      await this.#o.rows.rewrite?.();
+    });
+    this.#health.assertSound();
+  }
 
   async #close(): Promise<void> {
     await this.log.close();

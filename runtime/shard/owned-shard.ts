@@ -156,6 +156,11 @@ export class OwnedShard {
     };
   }
 
+  /** As `Retention.trimmedAll`. */
+  trimmedAll(): Promise<void> {
+    return this.#retention.trimmedAll();
+  }
+
   /**
    * Commits the open group and then a HANDOFF record, the last of this owner (A6). Waits until the
    * outputs of committed records are sent; for transcripts at most five seconds.

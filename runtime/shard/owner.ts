@@ -5,7 +5,7 @@
  * a new one.
  */
 import { defined } from '../../protocols/defined.ts';
-import { errorData } from '../../protocols/errors.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
 import type { Position } from '../log/log.ts';
 import type { ShardStatus } from '../system.ts';
@@ -74,6 +74,13 @@ export class ShardOwner {
     this.#life = { state: 'handingOff', owned };
     await owned.handOff(to);
     this.abandon();
+  }
+
+  /** As `Retention.trimmedAll`. @throws TroupeError UNAVAILABLE when the shard is not owned here */
+  async trimmedAll(): Promise<void> {
+    if (this.#life.state !== 'owned')
+      throw new TroupeError('UNAVAILABLE', `shard ${this.shard} is ${this.#life.state}`);
+    await this.#life.owned.trimmedAll();
   }
 
   /** Discards everything immediately, like a crash. */

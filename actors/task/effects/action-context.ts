@@ -30,6 +30,7 @@ function artifactsIn(wanted: string, services: TaskServices): Artifacts {
     put: (...args) => refuse().then(() => artifacts.put(...args)),
     get: (...args) => refuse().then(() => artifacts.get(...args)),
     sign: (...args) => refuse().then(() => artifacts.sign(...args)),
+    remove: (...args) => refuse().then(() => artifacts.remove(...args)),
     resolve: (...args) => refuse().then(() => artifacts.resolve(...args)),
   };
 }

@@ -35,6 +35,8 @@ export class WriteAheadLog {
   /** those that the running sync has still to write; it closes the ones that are not needed then */
   readonly #inSync = new Set<SegmentFile>();
   #isNewName = false;
+  /** the next frame begins a new segment */
+  #isRotating = false;
   #syncing: Promise<void> = Promise.resolve();
   #isSyncing = false;
 
@@ -116,14 +118,19 @@ export class WriteAheadLog {
       await this.#folder.removeInThread(this.#segments.shift()!.name);
   }
 
+  /** The next frame begins a new segment, so that `removeUpTo` can remove the present one. */
+  rotate(): void {
+    this.#isRotating = true;
+  }
+
   close(): void {
     for (const file of this.#unsynced) file.close();
     this.#current?.close();
   }
 
   #fileFor(frame: Buffer): SegmentFile {
-    const file =
-      this.#current === undefined || this.#at > SEGMENT_BYTES_MAX ? this.#begin() : this.#current;
+    const isFull = this.#at > SEGMENT_BYTES_MAX || this.#isRotating;
+    const file = this.#current === undefined || isFull ? this.#begin() : this.#current;
     sealFrame(frame, this.#last + 1, this.#synced);
     return file;
   }
@@ -169,6 +176,7 @@ export class WriteAheadLog {
     if (this.#segments.at(-1)?.name !== name) this.#segments.push({ name, firstFrame });
     this.#unsynced.add(file);
     this.#isNewName = true;
+    this.#isRotating = false;
     this.#at = SEGMENT_HEADER_BYTES;
     this.#current = file;
     if (previous) this.#closeUnneeded(previous);

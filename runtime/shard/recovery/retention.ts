@@ -68,6 +68,8 @@ export class Retention {
   #snapshot: SnapshotMark | undefined;
   #writing = false;
   #closed = false;
+  /** resolve when everything below the next record is trimmed */
+  #trimWaiters: (() => void)[] = [];
   #notBeforeRecords = 0;
   /** when this owner first found that a snapshot is due which no record covers yet */
   #dueSinceMs: number | undefined;
@@ -88,6 +90,14 @@ export class Retention {
   /** Since when a snapshot is due and not stored; 0 if none is. */
   snapshotDueMs(): number {
     return this.#dueSinceMs === undefined ? 0 : this.#o.clock.monotonicMs() - this.#dueSinceMs;
+  }
+
+  /**
+   * Resolves when everything below the next record is trimmed: nothing that a removed row contained
+   * is read again. Only where the log is atomic. The caller causes the record.
+   */
+  trimmedAll(): Promise<void> {
+    return new Promise((resolve) => this.#trimWaiters.push(resolve));
   }
 
   /** Turns of a record that counts at `position`. */
@@ -112,7 +122,7 @@ export class Retention {
     this.#notBeforeRecords = 0;
     this.#dueSinceMs = undefined;
     if (!before) return;
-    this.#trim(before.covers, before.mailFloor, before.ctlFloor);
+    void this.#trim(before.covers, before.mailFloor, before.ctlFloor);
     this.#sweep(before.covers).catch((error: unknown) =>
       this.#failed('deleting old snapshots', error),
     );
@@ -121,31 +131,41 @@ export class Retention {
   #trimCommitted(position: Position): void {
     const { fold, journalTail = 1_000 } = this.#o;
     const { mailFloor, ctlFloor } = fold.scalars;
+    if (this.#trimWaiters.length > 0) return this.#trimAll(position, mailFloor, ctlFloor);
     const upTo = Math.max(position - journalTail, 0);
     if (mailFloor - this.#mail < TRIM_EVERY && upTo - this.#journal < TRIM_EVERY) return;
     this.#mail = mailFloor;
     this.#journal = upTo;
-    this.#trim(upTo, mailFloor, ctlFloor);
+    void this.#trim(upTo, mailFloor, ctlFloor);
   }
 
-  /** What history is made of is trimmed when that is stored. */
-  #trim(journal: Position, mail: Position, control: Position): void {
-    if (!this.#history) return this.#trimNow(journal, mail, control);
-    void this.#history.stored().then((isStored) => {
-      if (isStored && !this.#closed) this.#trimNow(journal, mail, control);
-    });
+  #trimAll(journal: Position, mail: Position, control: Position): void {
+    const waiters = this.#trimWaiters.splice(0);
+    this.#mail = mail;
+    this.#journal = journal;
+    void this.#trim(journal, mail, control).then(() => waiters.forEach((resolve) => resolve()));
   }
 
-  #trimNow(journal: Position, mail: Position, control: Position): void {
+  /** What history is made of is trimmed when that is stored. Never rejects. */
+  async #trim(journal: Position, mail: Position, control: Position): Promise<void> {
+    if (this.#history && !(await this.#history.stored())) return;
+    if (!this.#closed) await this.#trimNow(journal, mail, control);
+  }
+
+  async #trimNow(journal: Position, mail: Position, control: Position): Promise<void> {
     const { log, env, world } = this.#o;
     const { shard } = world;
-    for (const [subject, upTo] of [
-      [journalSubject(env, shard), journal],
-      [mailboxSubject(env, shard, 'data'), mail],
-      [mailboxSubject(env, shard, 'control'), control],
-    ] as const) {
-      if (upTo > 0) log.trim(subject, upTo).catch((error: unknown) => this.#failed('trim', error));
-    }
+    const trims = (
+      [
+        [journalSubject(env, shard), journal],
+        [mailboxSubject(env, shard, 'data'), mail],
+        [mailboxSubject(env, shard, 'control'), control],
+      ] as const
+    ).map(async ([subject, upTo]) => {
+      if (upTo > 0) await log.trim(subject, upTo);
+    });
+    for (const trim of await Promise.allSettled(trims))
+      if (trim.status === 'rejected') this.#failed('trim', trim.reason);
   }
 
   /** Also those of owners that died before their record counted. Newer ones are left alone. */

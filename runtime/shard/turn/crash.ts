@@ -11,6 +11,7 @@
 import { type ErrorData, errorData } from '../../../protocols/errors.ts';
 import type { Message } from '../../../protocols/statechart.ts';
 import { DIRECTIVES, type Directive, type Down, PAUSED } from '../../../protocols/supervision.ts';
+import { eraseActor } from './erase-actor.ts';
 import { executeRequests, dropPending } from './requests.ts';
 import { storableError } from './validate-message.ts';
 import type { Verdict } from '../commit/group.ts';
@@ -101,6 +102,7 @@ export function onDirective(t: TurnContext, resident: ActivatedActor, item: OutI
       resident,
     });
   }
+  if (item.event.type === 'sys.erase') return eraseActor(t, resident, item);
   if (resident.unsaved)
     return refuse(t, item, {
       result: 'refused',
@@ -152,7 +154,7 @@ function execute(t: TurnContext, resident: ActivatedActor, item: OutItem): void 
   // The turn itself is what history reads.
   if (item.event.type === 'sys.eraseHistory') return;
   const { why: _, ...actor } = resident.actor;
-  switch (item.event.type as Exclude<Directive, 'sys.eraseHistory'>) {
+  switch (item.event.type as Exclude<Directive, 'sys.eraseHistory' | 'sys.erase'>) {
     case 'sys.resume':
       resident.actor = { ...actor, status: 'active' };
       break;

@@ -71,6 +71,7 @@ export const testServices = (
     assertValues: () => {},
   },
   notes: NO_NOTES,
+  erasure: { survey: () => Promise.reject(new Error('this system has no store')) },
   sign: NO_FILES,
   payloadText: (tenant, payload) => readPayload(undefined, tenant, payload),
   maskSecrets: (text) => text,

@@ -16,10 +16,9 @@ import { openNatsTarget } from '../../../runtime/transfer/nats-target.ts';
 import { type NatsServer, natsServers, startNats } from '../../servers/nats.ts';
 
 /** Ports of a system on the imported data. */
-export type MovedPorts = { store: Omit<Ports['store'], 'subjects' | 'formatVersion'> } & Omit<
-  Ports,
-  'store'
->;
+export type MovedPorts = {
+  store: Omit<Ports['store'], 'scrub' | 'subjects' | 'formatVersion'>;
+} & Omit<Ports, 'store'>;
 
 export type Place = {
   readonly env: string;

@@ -1,0 +1,127 @@
+/**
+ * RewritableRows: the LMDB environment of the embedded store, which can be replaced by a copy of
+ * its rows. LMDB keeps the bytes of removed rows in free pages and in the gaps of used ones, and
+ * its own compacting copy keeps the gaps. So an erasure writes every row into a new file.
+ *
+ * A crash leaves the present file, or the new one with the same rows; a start removes a copy that
+ * was not finished.
+ */
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { syncFolder } from '../blobs/durable-file.ts';
+import { LmdbRows } from './lmdb-rows.ts';
+import type { KeyedRow, RowRange, Rows, RowWrite, TableName } from './rows.ts';
+
+const COPY_PREFIX = 'rewrite-';
+const TABLES = ['meta', 'log', 'state'] as const;
+const PAGE_ROWS = 512;
+const PAGE_BYTES = 4 * 2 ** 20;
+const FILES = ['lock.mdb', 'data.mdb'] as const;
+const FROZEN_POLL_MS = 10;
+/** Below every key of the tables, and above. */
+const LOWEST = Buffer.from([0]);
+const HIGHEST = Buffer.alloc(64, 0xff);
+
+export class RewritableRows implements Rows {
+  readonly #path: string;
+  readonly #mapSizeBytes: number;
+  #rows: LmdbRows;
+  /** ranges that are being read from the present file */
+  #frozen = 0;
+  #copies = 0;
+
+  constructor(path: string, mapSizeBytes: number) {
+    this.#path = path;
+    this.#mapSizeBytes = mapSizeBytes;
+    for (const name of readdirSync(path))
+      if (name.startsWith(COPY_PREFIX)) rmSync(join(path, name), { recursive: true, force: true });
+    this.#rows = new LmdbRows(path, mapSizeBytes);
+  }
+
+  get(table: TableName, key: Uint8Array): Uint8Array | undefined {
+    return this.#rows.get(table, key);
+  }
+
+  range(table: TableName, range: RowRange): Iterable<KeyedRow> {
+    return this.#rows.range(table, range);
+  }
+
+  passing(range: RowRange): Iterable<KeyedRow> {
+    return this.#rows.passing(range);
+  }
+
+  *frozen(table: TableName, range: RowRange): Iterable<KeyedRow> {
+    this.#frozen++;
+    try {
+      yield* this.#rows.frozen(table, range);
+    } finally {
+      this.#frozen--;
+    }
+  }
+
+  keys(table: TableName, range: RowRange): Iterable<Uint8Array> {
+    return this.#rows.keys(table, range);
+  }
+
+  count(table: TableName, range: RowRange): number {
+    return this.#rows.count(table, range);
+  }
+
+  commit(writes: readonly RowWrite[]): Promise<void> {
+    return this.#rows.commit(writes);
+  }
+
+  flushed(): Promise<void> {
+    return this.#rows.flushed();
+  }
+
+  close(): Promise<void> {
+    return this.#rows.close();
+  }
+
+  async rewrite(): Promise<void> {
+    // LMDB knows an environment by its path for as long as the process runs.
+    const folder = join(this.#path, `${COPY_PREFIX}${process.pid}-${++this.#copies}`);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const next = new LmdbRows(folder, this.#mapSizeBytes);
+    try {
+      for (const table of TABLES) await copyTable(this.#rows, next, table);
+      await next.flushed();
+      while (this.#frozen > 0) await sleep(FROZEN_POLL_MS);
+    } catch (error) {
+      await next.close();
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    }
+    const former = this.#rows;
+    this.#rows = next;
+    await former.close();
+    // The lock first: a reader in another process never opens the new file with the former lock.
+    for (const name of FILES)
+      if (existsSync(join(folder, name))) renameSync(join(folder, name), join(this.#path, name));
+    await syncFolder(this.#path);
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Nothing else writes meanwhile, so pages of different moments fit together. */
+async function copyTable(from: Rows, to: Rows, table: TableName): Promise<void> {
+  for (let start: Uint8Array = LOWEST; ; ) {
+    const writes: RowWrite[] = [];
+    let bytes = 0;
+    for (const { key, value } of from.range(table, {
+      from: start,
+      to: HIGHEST,
+      limit: PAGE_ROWS,
+    })) {
+      writes.push({ table, key: Buffer.from(key), value: Buffer.from(value) });
+      bytes += value.length;
+      if (bytes > PAGE_BYTES) break;
+    }
+    if (writes.length === 0) return;
+    await to.commit(writes);
+    start = Buffer.concat([writes.at(-1)!.key, Buffer.from([0])]);
+  }
+}
