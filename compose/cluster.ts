@@ -266,6 +266,7 @@ async function joinCluster(
       cell,
       node: id,
       name,
+      // Workers receive the address at which gateways serve files.
       ...(role === 'gateway' ? { url: tasks.publicUrl } : { onGateway: tasks.onListen }),
       sealingKid: tasks.sealer.publicJwk.kid,
       artifacts: tasks.services.artifacts,
