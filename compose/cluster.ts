@@ -217,6 +217,14 @@ type Joined = {
   readonly compare: () => void;
 };
 
+type OnEvent = (event: PlacementEvent) => void;
+const toBoth =
+  (first: OnEvent, second: OnEvent | undefined): OnEvent =>
+  (event) => {
+    first(event);
+    second?.(event);
+  };
+
 async function joinCluster(
   config: Config,
   role: 'worker' | 'gateway',
@@ -224,7 +232,6 @@ async function joinCluster(
   options: Joining,
 ): Promise<Joined> {
   const { log, options: system } = processServices;
-  const logEvent = logPlacement(log);
   const { ports, name } = await openPorts(config, role, processServices, options);
   try {
     const { blobs, pubsub, shards, store } = ports;
@@ -253,10 +260,7 @@ async function joinCluster(
         notices: () => noticesOf(processServices),
         weight: config.cluster.weight,
         drainMs: config.cluster.drainSeconds * 1_000,
-        onEvent(event) {
-          logEvent(event);
-          options.onEvent?.(event);
-        },
+        onEvent: toBoth(logPlacement(log), options.onEvent),
       },
     });
     const node = await opening;
