@@ -232,6 +232,14 @@ type Joined = {
   readonly compare: () => void;
 };
 
+type OnEvent = (event: PlacementEvent) => void;
+const toBoth =
+  (first: OnEvent, second: OnEvent | undefined): OnEvent =>
+  (event) => {
+    first(event);
+    second?.(event);
+  };
+
 async function joinCluster(
   config: Config,
   role: 'worker' | 'gateway',
@@ -239,7 +247,6 @@ async function joinCluster(
   options: Joining,
 ): Promise<Joined> {
   const { log, options: system } = processServices;
-  const logEvent = logPlacement(log);
   const { ports, name } = await openPorts(config, role, processServices, options);
   try {
     const { blobs, pubsub, shards, store } = ports;
@@ -275,10 +282,7 @@ async function joinCluster(
         notices: () => noticesOf(processServices),
         weight: config.cluster.weight,
         drainMs: config.cluster.drainSeconds * 1_000,
-        onEvent(event) {
-          logEvent(event);
-          options.onEvent?.(event);
-        },
+        onEvent: toBoth(logPlacement(log), options.onEvent),
       },
     });
     const node = await opening;
@@ -288,6 +292,7 @@ async function joinCluster(
       cell,
       node: id,
       name,
+      // Workers receive the address at which gateways serve files.
       ...(role === 'gateway' ? { url: tasks.publicUrl } : { onGateway: tasks.onListen }),
       sealingKid: tasks.sealer.publicJwk.kid,
       artifacts: tasks.services.artifacts,

@@ -39,13 +39,14 @@ export class Envelopes {
     for (const [n, one] of this.sent.entries()) {
       const { task } = one;
       const answer = await this.#send(one);
-      expect(answer).toMatchObject({
+      matches(answer, {
         task_id: task,
         state: 'SUCCEEDED',
         result: { text: textOf(n) },
       });
     }
-    expect(new Set(this.sent.map(({ task }) => task)).size).toBe(this.sent.length);
+    const tasks = new Set(this.sent.map(({ task }) => task));
+    matches({ tasks: tasks.size }, { tasks: this.sent.length });
   }
 
   async #send(one: Sent): Promise<Answer> {
@@ -74,6 +75,8 @@ export class Envelopes {
     return JSON.parse(body) as Answer;
   }
 }
+
+const matches = (found: object, wanted: object): void => expect(found).toMatchObject(wanted);
 
 const textOf = (n: number): string => `text ${n}`;
 

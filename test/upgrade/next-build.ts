@@ -28,11 +28,11 @@ const formats: readonly RecordFormat[] = [
 
 const asNext: esbuild.Plugin = {
   name: 'next-version',
-  setup({ onLoad }) {
-    onLoad({ filter: /runtime\/shard\/commit\/formats\.ts$/ }, () => ({
+  setup(build) {
+    build.onLoad({ filter: /runtime\/shard\/commit\/formats\.ts$/ }, () => ({
       contents: `export const FORMATS = ${JSON.stringify(formats)};`,
     }));
-    onLoad({ filter: /\/package\.json$/ }, ({ path }) => {
+    build.onLoad({ filter: /\/package\.json$/ }, ({ path }) => {
       const text = readFileSync(path, 'utf8');
       const isOurs = path === join(root, 'package.json');
       const version = `"version": "${NEXT_VERSION}"`;

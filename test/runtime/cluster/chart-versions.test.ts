@@ -17,9 +17,10 @@ import { eventually } from '../eventually.ts';
 import { ask, ClusterWorld } from './world.ts';
 
 type Count = { readonly n?: number; readonly total?: number };
+const NO_COUNT: Count = {};
 const machineOf = (field: 'n' | 'total') =>
   setup({
-    types: { context: {} as Count, events: {} as Delivered<Message>, input: {} as ActorInput },
+    types: { context: NO_COUNT, events: {} as Delivered<Message>, input: {} as ActorInput },
     actions: {
       ...hostActions,
       count: assign({ [field]: ({ context }: { context: Count }) => (context[field] ?? 0) + 1 }),
