@@ -1,6 +1,6 @@
 /**
- * Erasures: what is stored of a session, a user or a tenant is removed permanently. The erasure actor
- * does the work; a dry run only counts, and activates no actor.
+ * Erasures: what is stored of a session, a user or a tenant is removed permanently. The erasure
+ * actor does the work; a dry run only counts, and activates no actor.
  */
 import { Type } from '@sinclair/typebox';
 import {
