@@ -249,24 +249,17 @@ async function joinCluster(
   const { log, options: system } = processServices;
   const { ports, name } = await openPorts(config, role, processServices, options);
   try {
-    const { blobs, pubsub, shards, store } = ports;
-    const { cell } = store;
+    const { blobs, pubsub, shards, cell } = { ...ports, cell: ports.store.cell };
     await shareKeys(config, { blobs, cell, role });
     const tasks = await openTaskParts(config, processServices, options.own, blobs);
     const workspaces = workspacesOf(config, { blobs, cell, node: `${role}-${name}` });
     const channels = createChannelHost(config, processServices, () => opening);
-    const erasure = erasureEffectsOf({
-      config,
-      processServices,
-      workspaces,
-      system: () => opening,
-    });
     const opening: Promise<System> = createSystem({
       ...ports,
       ...system,
       services: allServices(processServices, {
         ...tasks.services,
-        erasure,
+        erasure: erasureEffectsOf(() => opening, { config, processServices, workspaces }),
         ...(role === 'worker' ? { node: name } : {}),
         ask: lateAsk(() => opening),
         channels,

@@ -7,7 +7,7 @@ import { type Config, storeFolder } from '../runtime/config/index.ts';
 import { createSystem, openEmbedded, type System } from '../runtime/index.ts';
 import { lateAsk } from '../agent/late-ask.ts';
 import { createChannelHost } from './channels.ts';
-import { openProcessServices } from './process-services.ts';
+import { openProcessServices, type ProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { watchBackups } from '../installation/backup-parts.ts';
 import { noticeSandbox } from '../installation/sandbox-notice.ts';
@@ -45,7 +45,6 @@ export async function startTroupe(
 ): Promise<Troupe> {
   const opened = await openProcessServices(config, false, own);
   const processServices = { ...opened, sandbox: noticeSandbox(config, opened.log) };
-  const { log, agents } = processServices;
   const tasks = await openTaskParts(config, processServices, own);
   const ports = await openEmbedded({
     path: storeFolder(config),
@@ -55,7 +54,7 @@ export async function startTroupe(
   watchBackups(config, processServices.metrics);
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
   const channels = createChannelHost(config, processServices, () => opening);
-  const erasure = erasureEffectsOf({ config, processServices, workspaces, system: () => opening });
+  const erasure = erasureEffectsOf(() => opening, { config, processServices, workspaces });
   const opening: Promise<System> = createSystem({
     ...ports,
     ...processServices.options,
@@ -86,14 +85,7 @@ export async function startTroupe(
   try {
     processServices.plugins.start();
     openMcpServers(processServices, system, true);
-    // Before entry points open, because a first message must find its agent configured. A root that
-    // is out of service does not prevent the start: entry points report the problem, and everything
-    // that does not need the root works.
-    await startRoot(system, agents, START_MS).catch((error: unknown) =>
-      log.error({ alarm: true }, errorData(error).message),
-    );
-    await startTenants(system, config, log);
-    await applyPending(system, config.home);
+    await startActors(system, config, processServices);
     await channels.configure(system);
     const { file } = origin;
     const { watch } = following;
@@ -106,4 +98,21 @@ export async function startTroupe(
     await stopSystem();
     throw error;
   }
+}
+
+/**
+ * Before entry points open, because a first message must find its agent configured, and no client
+ * may read what a restored folder has to erase. A root that is out of service does not prevent the
+ * start: entry points report the problem, and everything that does not need the root works.
+ */
+async function startActors(
+  system: System,
+  config: Config,
+  { agents, log }: Pick<ProcessServices, 'agents' | 'log'>,
+): Promise<void> {
+  await startRoot(system, agents, START_MS).catch((error: unknown) =>
+    log.error({ alarm: true }, errorData(error).message),
+  );
+  await startTenants(system, config, log);
+  await applyPending(system, config.home);
 }

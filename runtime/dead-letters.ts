@@ -17,7 +17,8 @@ import type { Clock } from './clock/clock.ts';
 import type { MessageClient } from './message-client.ts';
 import type { Log, LogEntry } from './log/log.ts';
 import { checkDomain } from './shard/turn/validate-message.ts';
-import { decodeKept, encodeErased, isErased } from './shard/commit/records.ts';
+import { encodeErased, isErased } from './shard/commit/erased-entry.ts';
+import { decodeKept } from './shard/commit/records.ts';
 import { DEAD_LETTER_DOMAIN, domainOf } from './shard/commit/relay.ts';
 import { auditsOf, ResolutionLog, type FirstKept, type StoredAudit } from './resolution-log.ts';
 import type {

@@ -23,7 +23,7 @@ import type { Hosting } from './hosting.ts';
 import { type Log, READ_LIMIT_DEFAULT } from './log/log.ts';
 import type { State } from './state/state.ts';
 import { TABLE } from './shard/commit/fold.ts';
-import { encodeErased } from './shard/commit/records.ts';
+import { encodeErased } from './shard/commit/erased-entry.ts';
 import { nextTurn } from './shard/recovery/snapshot.ts';
 import { ERASED_ROWS_MAX } from './shard/turn/erase-actor.ts';
 import { decodeActorRow } from './shard/turn/actor-row.ts';

@@ -11,7 +11,8 @@ import { shardOf, type Address } from '../protocols/address.ts';
 import type { Message } from '../protocols/statechart.ts';
 import { transcriptSubject } from '../protocols/subjects.ts';
 import { type Log, type LogEntry, type Position, READ_BYTES_DEFAULT } from './log/log.ts';
-import { decodeKept, isErased } from './shard/commit/records.ts';
+import { isErased } from './shard/commit/erased-entry.ts';
+import { decodeKept } from './shard/commit/records.ts';
 import { turnOfId } from './shard/commit/message-ids.ts';
 import type { TranscriptEntry, Transcripts } from './system.ts';
 

@@ -27,7 +27,6 @@ import { addWritten, clearWorkspace, eraseWritten, type WrittenTexts } from './s
 
 export type ErasureParts = {
   readonly config: Config;
-  readonly system: () => Promise<System>;
   readonly processServices: InstallationParts & {
     readonly bucket: { readonly value: Promise<Artifacts> };
   };
@@ -39,10 +38,13 @@ const PASSES_MAX = 10;
 const SURVEY_MS = 60_000;
 const HASH = /^[0-9a-f]{64}$/;
 
-export function erasureEffectsOf(parts: ErasureParts): ErasureEffects {
+export function erasureEffectsOf(
+  opening: () => Promise<System>,
+  parts: ErasureParts,
+): ErasureEffects {
   return {
     async survey(target) {
-      const system = await parts.system();
+      const system = await opening();
       if (!system.erasing.canScrub)
         throw new TroupeError(
           'UNAVAILABLE',
@@ -58,7 +60,7 @@ export function erasureEffectsOf(parts: ErasureParts): ErasureEffects {
       return { sessions, shared, counts };
     },
     async remove(work, signal) {
-      const system = await parts.system();
+      const system = await opening();
       const { tenant, kind, id, requestedAt: at, who } = work;
       const { home } = parts.config;
       await noteErasure(ledgerFile(home), { tenant, kind, id, at, who });
@@ -69,7 +71,7 @@ export function erasureEffectsOf(parts: ErasureParts): ErasureEffects {
       return removal(parts, system, work, { signal, isDryRun: false });
     },
     async scrub({ tenant }) {
-      await (await parts.system()).erasing.scrub(tenant);
+      await (await opening()).erasing.scrub(tenant);
       return null;
     },
   };

@@ -380,16 +380,6 @@ export const encodeKept = (item: OutItem, format: number = BASE_FORMAT): Buffer 
 export const decodeKept = (bytes: Uint8Array, position?: Position): OutItem =>
   unpackItem(decode<Packed>(bytes, bodyStart(bytes, 'a stored message', position)));
 
-/**
- * Takes the place of erased entries in a log without an owner: a log keeps the last entry of a
- * subject. Readers skip it.
- */
-export const encodeErased = (): Buffer =>
-  encodeKept({ to: ERASED, id: ERASED_TYPE, event: { type: ERASED_TYPE }, hops: 0 });
-export const isErased = ({ event }: Pick<OutItem, 'event'>): boolean => event.type === ERASED_TYPE;
-const ERASED_TYPE = 'erased';
-const ERASED = 'default/erasure/blank' as Address;
-
 /** An outbox row of the fold. */
 export const encodeOut = (target: LinkTarget, lane: Lane, n: number, item: OutItem): Buffer =>
   encode([target, lane, n, packItem(item)]);

@@ -390,9 +390,7 @@ export class FakeSessionSystem implements System {
     this.bus.publish(runEventsTopic('default', sessionKey), { runId, sessionKey, at, ...event });
   }
 
-  #now(): number {
-    return ++this.#clock;
-  }
+  #now = (): number => ++this.#clock;
 }
 
 export type LiveEvent = DistributiveOmit<RunEvent, 'runId' | 'sessionKey' | 'at'>;
