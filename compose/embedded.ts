@@ -46,10 +46,7 @@ export async function startTroupe(
   const opened = await openProcessServices(config, false, own);
   const processServices = { ...opened, sandbox: noticeSandbox(config, opened.log) };
   const tasks = await openTaskParts(config, processServices, own);
-  const ports = await openEmbedded({
-    path: storeFolder(config),
-    durability: config.runtime.durability,
-  });
+  const ports = await openStore(config);
   processServices.blobs.open(ports.blobs);
   watchBackups(config, processServices.metrics);
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
@@ -99,6 +96,9 @@ export async function startTroupe(
     throw error;
   }
 }
+
+const openStore = (config: Config) =>
+  openEmbedded({ path: storeFolder(config), durability: config.runtime.durability });
 
 /**
  * Before entry points open, because a first message must find its agent configured, and no client
