@@ -142,7 +142,7 @@ describeWithNats('a rolling upgrade under load', () => {
     // A program that knows no newer format has nothing to finish.
     expect(await troupe<Finished>(bundle, 'upgrade', 'finish')).toMatchObject({ raised: false });
 
-    // Back: the older build goes on with what the newer one has written.
+    // Back: the older build continues with what the newer one has written.
     await replace('ann', bundle);
     expect(await formatsInJournals()).toEqual([1]);
 
