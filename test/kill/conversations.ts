@@ -40,8 +40,9 @@ export class Conversations {
   /**
    * Sends messages until the connection breaks or `enough` is aborted. A refused message is not
    * accepted.
+   * @param betweenMs the shortest time between two messages
    */
-  async load(client: GatewayClient, enough?: AbortSignal): Promise<void> {
+  async load(client: GatewayClient, enough?: AbortSignal, betweenMs = 20): Promise<void> {
     while (!enough?.aborted) {
       const message = {
         session: sessionKeyOf(Math.floor(this.#random() * SESSIONS)),
@@ -55,7 +56,7 @@ export class Conversations {
         if (client.state.kind !== 'open') return;
         if (!(error instanceof TroupeError)) throw error;
       }
-      await new Promise((resolve) => setTimeout(resolve, 20 + this.#random() * 60));
+      await new Promise((resolve) => setTimeout(resolve, betweenMs + this.#random() * 60));
     }
   }
 

@@ -16,9 +16,12 @@ export type Program = { readonly child: ChildProcess; readonly url: string };
 /** The program must be ready within this time; a deadline for the test, not a benchmark. */
 const READY_WITHIN_MS = 120_000;
 
-/** Everything in one process. Resolves when `/readyz` reports that every shard has an owner. */
-export const startProgram = (data: string, port: number): Promise<Program> =>
-  startGatewayProcess(['start', '--data', data], port);
+/**
+ * Everything in one process. Resolves when `/readyz` reports that every shard has an owner.
+ * @param build the program; default the one of this checkout
+ */
+export const startProgram = (data: string, port: number, build?: string): Promise<Program> =>
+  startGatewayProcess(['start', '--data', data], port, build);
 
 /** Resolves when `/readyz` reports that a worker is available. */
 export const startGateway = (
@@ -85,10 +88,14 @@ function run(args: readonly string[], build: string = bundle): ChildProcess {
 async function ready(child: ChildProcess, isReady: () => boolean | Promise<boolean>) {
   let output = '';
   child.stderr!.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-4_000)));
+  const closed = once(child, 'close');
   const deadline = Date.now() + READY_WITHIN_MS;
   while (!(await isReady())) {
-    if (child.exitCode !== null)
+    if (child.exitCode !== null) {
+      // Its last output may arrive after its exit.
+      await closed;
       throw new Error(`the program ended with ${child.exitCode}:\n${output}`);
+    }
     if (Date.now() > deadline) {
       child.kill('SIGKILL');
       throw new Error(`the program was not ready within ${READY_WITHIN_MS} ms:\n${output}`);

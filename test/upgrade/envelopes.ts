@@ -8,7 +8,7 @@ import { bundle } from '../../tools/build.mjs';
 type Sent = { readonly envelope: { readonly idempotency_key: string }; task?: string };
 type Answer = { readonly task_id: string; readonly state: string; readonly result?: unknown };
 
-const FINISHED_MS = 60_000;
+const FINISHED_MS = 180_000;
 
 export class Envelopes {
   readonly sent: Sent[] = [];
@@ -30,7 +30,7 @@ export class Envelopes {
       const one: Sent = { envelope: envelopeOf(this.sent.length) };
       this.sent.push(one);
       await this.#send(one);
-      await pause(50);
+      await pause(250);
     }
   }
 

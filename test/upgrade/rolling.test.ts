@@ -4,6 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { connect } from '@nats-io/transport-node';
@@ -18,6 +19,10 @@ import { describeWithNats, TestCluster, WORKERS } from '../kill/test-cluster.ts'
 import { Envelopes } from './envelopes.ts';
 import { buildNext, NEXT_FORMAT, NEXT_VERSION } from './next-build.ts';
 
+/** Between two messages: a load that leaves time for the processes that start. */
+const BETWEEN_MS = 250;
+const COMMAND_MS_MAX = 120_000;
+
 const SEED = Math.floor(Math.random() * 2 ** 31);
 const cluster = new TestCluster(`{ cluster: { shards: 8 }, ${OWN_RUNS} }`);
 let next: string;
@@ -31,7 +36,8 @@ const run = promisify(execFile);
 async function troupe<T>(build: string, ...args: string[]): Promise<T> {
   const at = ['--nats', cluster.nats, '--data', cluster.dataOf('operator'), '--json'];
   const env = { ...process.env, TROUPE_CLUSTER_SECRET: CLUSTER_SECRET, TROUPE_CONFIG: '' };
-  const { stdout } = await run(process.execPath, [build, ...args, ...at], { env });
+  const options = { env, timeout: COMMAND_MS_MAX };
+  const { stdout } = await run(process.execPath, [build, ...args, ...at], options);
   return JSON.parse(stdout) as T;
 }
 
@@ -63,9 +69,11 @@ class Load {
   async #converse(): Promise<void> {
     const { signal } = this.#enough;
     while (!signal.aborted) {
-      const client = await eventually(() => connectTo(cluster.url), 300_000);
-      await this.conversations.load(client, signal);
-      client.close();
+      // undefined: the gateway is being replaced.
+      const client = await connectTo(cluster.url).catch(() => undefined);
+      if (client) await this.conversations.load(client, signal, BETWEEN_MS);
+      else await pause(BETWEEN_MS);
+      client?.close();
     }
   }
 
@@ -81,13 +89,14 @@ class Load {
   }
 }
 
-/** @param killed the worker that gets kill -9 instead of SIGTERM */
-async function replaceAll(build: string, killed?: string): Promise<void> {
-  for (const name of WORKERS) {
-    if (name === killed) await cluster.kill(name);
-    else await stop(name);
-    await cluster.startWorker(name, build);
-  }
+/** @param how kill: kill -9 instead of SIGTERM */
+async function replace(name: string, build: string, how: 'stop' | 'kill' = 'stop'): Promise<void> {
+  if (how === 'kill') await cluster.kill(name);
+  else await stop(name);
+  await cluster.startWorker(name, build);
+}
+
+async function replaceGateway(build: string): Promise<void> {
   await stop('gateway');
   await cluster.startGateway('gateway', build);
 }
@@ -110,14 +119,13 @@ async function formatsInJournals(): Promise<readonly number[]> {
 
 describeWithNats('a rolling upgrade under load', () => {
   test(`loses and repeats nothing, can be taken back, and is finished (seed ${SEED})`, {
-    timeout: 1_500_000,
+    timeout: 600_000,
   }, async () => {
     await cluster.start();
     const load = new Load();
 
     // Mixed: the new worker writes what the old ones read, and the upgrade cannot be finished.
-    await stop('ann');
-    await cluster.startWorker('ann', next);
+    await replace('ann', next);
     const mixed = await troupe<UpgradeStatus>(next, 'upgrade', 'status');
     expect(mixed).toMatchObject({
       cell: { format: 1 },
@@ -134,10 +142,12 @@ describeWithNats('a rolling upgrade under load', () => {
     // A program that knows no newer format has nothing to finish.
     expect(await troupe<Finished>(bundle, 'upgrade', 'finish')).toMatchObject({ raised: false });
 
-    await replaceAll(next, 'bob');
-    await replaceAll(bundle);
+    // Back: the older build continues with what the newer one has written.
+    await replace('ann', bundle);
     expect(await formatsInJournals()).toEqual([1]);
-    await replaceAll(next, 'cleo');
+
+    for (const name of WORKERS) await replace(name, next, name === 'bob' ? 'kill' : 'stop');
+    await replaceGateway(next);
     await eventually(async () => {
       const ready = await troupe<UpgradeStatus>(next, 'upgrade', 'status');
       expect(ready.finish.state).toBe('allowed');
@@ -168,10 +178,8 @@ describeWithNats('a rolling upgrade under load', () => {
 
     // The older build refuses the cell in each role, and changes nothing.
     const sentence = /record of the cell has format 2.*reads formats up to 1: start the newer/;
-    await expect(cluster.startWorker('ann-again', bundle)).rejects.toThrow(sentence);
+    expect(await refused(bundle, 'worker', '--name', 'ann-again')).toMatch(sentence);
     await expect(cluster.startGateway('gateway-again', bundle)).rejects.toThrow(sentence);
     expect(await refused(bundle, 'upgrade', 'status')).toMatch(sentence);
-    const audit = await troupe<object>(next, 'audit', '--url', cluster.url, '--token', TOKEN);
-    expect(JSON.stringify(audit)).toContain('/v1/upgrade/finish');
   });
 });
