@@ -67,7 +67,8 @@ export function describeService(
   const writable = namedFolders(config)
     .map(({ folder }) => folder)
     .filter((folder) => !`${folder}/`.startsWith(`${config.home}/`));
-  for (const text of [...command, ...writable]) assertOneLine(text);
+  const user = userOf(options);
+  for (const text of [...command, ...writable, user ?? '']) assertOneLine(text);
   return {
     process: what,
     name: serviceName(what),
@@ -77,7 +78,7 @@ export function describeService(
     path: `${dirname(node)}:${systemPath}`,
     stopSeconds: config.cluster.drainSeconds + CLOSE_SECONDS,
     writable: [...new Set(writable)].toSorted(),
-    user: userOf(options),
+    user,
   };
 }
 

@@ -10,6 +10,7 @@
 import {
   chownSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
   rmSync,
@@ -101,7 +102,7 @@ const notStarted = (why: string, system: ServiceSystem, name: string): string[] 
 
 /** Whether the file was absent or different. @throws TroupeError CONFLICT for another's file */
 function writeOwn(file: string, text: string, force: boolean): boolean {
-  const present = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+  const present = readOwn(file);
   if (present === text) return false;
   if (present !== undefined && !present.includes(MARK) && !force)
     throw new TroupeError(
@@ -110,14 +111,24 @@ function writeOwn(file: string, text: string, force: boolean): boolean {
     );
   try {
     mkdirSync(dirname(file), { recursive: true });
+    // a link is replaced itself, and not the file that it names
+    if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) rmSync(file);
     writeFileSync(file, text, { mode: 0o644 });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (!['EACCES', 'EPERM', 'EROFS'].includes(code)) throw error;
     throw new TroupeError('FORBIDDEN', `${file} cannot be written: run the command with sudo`, {
       cause: error,
     });
   }
   return true;
+}
+
+/** Undefined if there is no file. @throws TroupeError CONFLICT for a folder of that name */
+function readOwn(file: string): string | undefined {
+  if (!existsSync(file)) return undefined;
+  if (!statSync(file).isDirectory()) return readFileSync(file, 'utf8');
+  throw new TroupeError('CONFLICT', `${file} is a folder: move it away first`);
 }
 
 const variablesText = `# Variables of the service, one NAME=value per line. Start it again after a change.

@@ -1,7 +1,7 @@
 /** `troupe service`: its files, checked by the programs that read them, and what it changes. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { describeService } from '../../cli/service/description.ts';
@@ -130,7 +130,12 @@ it('the time to stop is above the time of a hand-over', () => {
   expect(systemdUnit(describeIn(home))).toContain('TimeoutStopSec=320\n');
 });
 
-describe('the commands', () => {
+it('a user whose name has two lines is refused', () => {
+  const runAs = 'www-data\nExecStartPre=/bin/true';
+  expect(() => describeIn(scratchFolder(), { system: true, runAs })).toThrow('control character');
+});
+
+describe('the commands', { timeout: 120_000 }, () => {
   it('install twice, report, uninstall, and keep the data', async () => {
     const home = awkwardFolder();
     const run = (...args: string[]) => runProgram(['service', ...args, '--json'], { home });
@@ -187,9 +192,14 @@ describe('the commands', () => {
     expect(refused.code).toBe(2);
     expect((await runProgram(['service', 'uninstall'], { home })).code).toBe(2);
     expect(readFileSync(file, 'utf8')).toContain('/mine');
+    rmSync(file);
+    const other = write(home, 'other', 'mine');
+    symlinkSync(other, file);
     expect((await runProgram(['service', 'install', '--no-start', '--force'], { home })).code).toBe(
       0,
     );
+    expect(readFileSync(other, 'utf8')).toBe('mine');
+    expect(readFileSync(file, 'utf8')).toContain('ExecStart=');
   });
 });
 
@@ -207,7 +217,7 @@ async function startedAndStopped(words: readonly string[], port: number, cwd: st
   return { code, signal, page };
 }
 
-describe('the command line of the file', () => {
+describe('the command line of the file', { timeout: 120_000 }, () => {
   it('starts troupe from systemd’s file, and ends it in order', async () => {
     const home = awkwardFolder();
     const port = await reservePort();

@@ -72,7 +72,7 @@ async function startNatsPods(folder: string): Promise<{ pods: Pod[]; ports: Port
   return { pods, ports };
 }
 
-describe.skipIf(!server)(`pods${leftOut}`, { timeout: 240_000 }, () => {
+describe.skipIf(!server)(`pods${leftOut}`, { timeout: 480_000 }, () => {
   it('become ready, hand over at their end, and lose no accepted message', async () => {
     ensureBuilt();
     const folder = scratchFolder();

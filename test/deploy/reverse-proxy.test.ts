@@ -51,7 +51,7 @@ async function open(kind: keyof typeof proxies) {
   onTestFinished(() => client.close());
   client.connect();
   await client.ready();
-  return { base, request, client, proxy, home, gatewayPort };
+  return { base, request, client, proxy, ca };
 }
 
 type Opened = Awaited<ReturnType<typeof open>>;
@@ -143,6 +143,21 @@ async function checkForwarded({ request }: Opened): Promise<void> {
   expect((await request('/v1/agents', { headers: wrong })).status).toBe(401);
 }
 
+/** Wrong secrets count for the real address, whatever addresses the client claims. */
+async function checkAddress({ base, ca }: Opened): Promise<void> {
+  const guessFrom = async (localAddress: string, claimed: string): Promise<number> => {
+    const dispatcher = new Agent({ connect: { ca, localAddress } });
+    const headers = { authorization: 'Bearer wrong', 'x-forwarded-for': claimed };
+    const { status } = await fetch(`${base}/v1/agents`, { dispatcher, headers });
+    await dispatcher.destroy();
+    return status;
+  };
+  // the default of gateway.auth.rateLimit.maxAttempts
+  for (let n = 1; n <= 10; n++) expect(await guessFrom('127.0.0.2', `203.0.113.${n}`)).toBe(401);
+  expect(await guessFrom('127.0.0.2', '203.0.113.99')).toBe(429);
+  expect(await guessFrom('127.0.0.3', '127.0.0.2')).toBe(401);
+}
+
 async function checkReload({ client, proxy }: Opened): Promise<void> {
   const sessionKey = 'agent:main:reload';
   const [runId] = ['run-reload'];
@@ -169,7 +184,7 @@ describe.each(['nginx', 'caddy'] as const)('behind %s', (kind) => {
   const reason = !debianProgram(kind) ? `there is no ${kind} here` : 'there is no openssl here';
 
   it('all entry points work, and an answer survives a reload', {
-    timeout: 120_000,
+    timeout: 240_000,
   }, async (context) => {
     if (!debianProgram(kind) || !hasOpenssl) return context.skip(reason);
     const opened = await open(kind);
@@ -179,6 +194,7 @@ describe.each(['nginx', 'caddy'] as const)('behind %s', (kind) => {
     await checkMcpStream(opened);
     await checkUpload(opened);
     await checkForwarded(opened);
+    await checkAddress(opened);
     await checkReload(opened);
   });
 });
