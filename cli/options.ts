@@ -30,23 +30,35 @@ export type TenantClientOptions = ClientOptions & {
 };
 
 /**
- * For a command that starts a process of troupe, or checks whether one would start.
+ * For a command that starts a process of troupe. It has no tools of a program of the user.
  * @throws ConfigError with every problem
  */
 export async function loadToStart(options: CommonOptions): Promise<LoadedConfig> {
+  return loadToCheck(options, []);
+}
+
+/**
+ * Checks whether a process would start, by default the program that ran last in the data folder.
+ * @throws ConfigError with every problem
+ */
+export async function loadToCheck(
+  options: CommonOptions,
+  ownTools?: readonly string[],
+): Promise<LoadedConfig> {
   const { startRules } = await import('../installation/start-rules.ts');
-  return loadFrom(options, startRules);
+  return loadFrom(options, startRules, ownTools);
 }
 
 /** @throws ConfigError */
 export async function loadFrom(
   options: CommonOptions,
   rules: readonly ConfigRule[] = [],
+  ownTools?: readonly string[],
 ): Promise<LoadedConfig> {
   const { loadConfig } = await import('../runtime/config/index.ts');
   const { config: file, json: _, ...given } = options;
   const flags = Object.fromEntries(flagNames.map((name) => [name, given[name]]));
-  return loadConfig({ ...defined({ file }), env: process.env, flags, rules });
+  return loadConfig({ ...defined({ file, ownTools }), env: process.env, flags, rules });
 }
 const flagNames = ['data', 'port', 'bind', 'token', 'nats', 'name', 'weight'] as const;
 

@@ -6,13 +6,13 @@
 import { userInfo } from 'node:os';
 import { linkCluster } from '../cluster/cluster-link.ts';
 import { exitCodes } from '../exit.ts';
-import { type CommonOptions, loadToStart } from '../options.ts';
+import { type CommonOptions, loadToCheck } from '../options.ts';
 import { printJson } from '../output.ts';
 import { untilSignal } from '../processes/signals.ts';
 
 /** @throws TroupeError DEADLINE_EXCEEDED when no worker has responded; they are applied later */
 export async function apply(options: CommonOptions): Promise<number> {
-  const { config } = await loadToStart(options);
+  const { config } = await loadToCheck(options);
   const link = await linkCluster(config, untilSignal());
   try {
     const { applySettings } = await import('../../main.ts');

@@ -1,6 +1,6 @@
 /** `troupe config`: shows the configuration, checks it, and prints its schema and its reference. */
 import { exitCodes } from '../exit.ts';
-import { type CommonOptions, loadFrom, loadToStart } from '../options.ts';
+import { type CommonOptions, loadFrom, loadToCheck } from '../options.ts';
 import type { ConfigurationStatus } from '../../operations/operation.ts';
 import { defined } from '../../protocols/defined.ts';
 import { printJson } from '../output.ts';
@@ -26,7 +26,7 @@ export async function show(options: CommonOptions): Promise<number> {
 
 /** @throws ConfigError with every problem */
 export async function check(options: CommonOptions): Promise<number> {
-  const { config, file } = await loadToStart(options);
+  const { config, file } = await loadToCheck(options);
   const { warningsOf } = await import('../../installation/start-rules.ts');
   const warnings = warningsOf(config);
   const running = await runningConfiguration(config.home, options);

@@ -46,6 +46,9 @@ it('logs in by a browser, lists the login, and logs out', async () => {
   expect(await seen.text()).toContain('troupe is logged in to test');
   const { code, stdout, stderr } = await started.ended;
   expect(code).toBe(0);
+  expect(stderr).toMatch(
+    /^Open this page in a browser on this machine, and log in:\n\n  http:\S+\n\nWaiting .*\n$/,
+  );
   const login = JSON.parse(readFileSync(file, 'utf8')) as { tokens: { access_token: string } };
   expect(stdout + stderr).not.toContain(login.tokens.access_token);
   expect(statSync(file).mode & 0o777).toBe(0o600);

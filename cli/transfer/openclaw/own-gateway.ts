@@ -6,7 +6,7 @@ import type { GatewayClient } from '../../../client/gateway-client.ts';
 import { ensureToken } from '../../../runtime/config/index.ts';
 import { isClustered } from '../../agents/agent-workspace.ts';
 import { runningGateway } from '../../../installation/running-gateway.ts';
-import { type CommonOptions, loadFrom, loadToStart, withGateway } from '../../options.ts';
+import { type CommonOptions, loadFrom, loadToCheck, withGateway } from '../../options.ts';
 
 /** @throws TroupeError UNAVAILABLE; ConfigError */
 export async function withOwnGateway<T>(
@@ -15,7 +15,7 @@ export async function withOwnGateway<T>(
 ): Promise<T> {
   const { config } = await loadFrom(options);
   if (isClustered(config) || runningGateway(config.home)) return withGateway(options, use);
-  const loaded = await loadToStart(options);
+  const loaded = await loadToCheck(options);
   const started = ensureToken(loaded.config);
   const gateway = { ...started.gateway, port: 0, bind: 'loopback' as const };
   const { startTroupe } = await import('../../../main.ts');

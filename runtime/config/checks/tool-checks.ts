@@ -50,18 +50,21 @@ export function listedTools(config: Config): readonly ListedTool[] {
  * A misspelled name in a deny list would deny nothing. Names that begin with the id of a plugin
  * pass: its manifest has them (installation/plugin-rules.ts). So do names of a configured MCP
  * server.
- * @param own names of the tools of the program; absent: of the one that ran last in the data folder
+ * @param given names of the tools of the program; absent: of the one that ran last in the data
+ * folder
  */
-export function knownTools(config: Config, own = readOwnTools(config.home)): Finding[] {
+export function knownTools(config: Config, given?: readonly string[]): Finding[] {
   const plugins = Object.keys(config.plugins.entries);
   const servers = Object.keys(config.mcp.servers);
+  const last = readOwnTools(config.home);
+  const own = given ?? last;
   return listedTools(config).flatMap(({ pointer, name }) =>
     toolListNames.includes(name) ||
     own.includes(name) ||
     plugins.some((id) => isOfPlugin(id, name)) ||
     servers.some((server) => isOfMcpServer(server, name))
       ? []
-      : [unknownTool(pointer, name, [...toolListNames, ...own])],
+      : [unknownTool(pointer, name, [...toolListNames, ...own], last.includes(name))],
   );
 }
 
@@ -72,12 +75,22 @@ export const isOfPlugin = (id: string, name: string): boolean =>
 const isOfMcpServer = (server: string, name: string): boolean =>
   name.startsWith(`mcp__${server}__`) || name === `group:mcp:${server}`;
 
-const unknownTool = (pointer: string, name: string, known: readonly string[]): Finding => ({
+const unknownTool = (
+  pointer: string,
+  name: string,
+  known: readonly string[],
+  isOfLast: boolean,
+): Finding => ({
   pointer,
   value: JSON.stringify(name),
-  message: `${withGuess('no tool or group has this name', nearest(name, known))}. ${OWN_TOOLS}`,
+  message: isOfLast
+    ? OF_OTHER_PROGRAM
+    : `${withGuess('no tool or group has this name', nearest(name, known))}. ${OWN_TOOLS}`,
   allowed: known.join(', '),
 });
 
 const OWN_TOOLS =
   'A tool of your own program is known once the program has passed it to startTroupe({ tools }) and was started';
+
+const OF_OTHER_PROGRAM =
+  'a tool of the program that last ran with this data folder, which this process does not have: start that program instead, or remove the name';

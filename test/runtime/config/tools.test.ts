@@ -15,6 +15,8 @@ describe('the tools', () => {
     noteOwnTools(home, ['stock_level']);
     expect(problemsOf(listed, { flags: { data: home } })).toEqual([]);
     expect(problemsOf(listed, { flags: { data: home }, ownTools: ['stock_leve'] })).toHaveLength(2);
+    const [refused] = problemsOf(listed, { flags: { data: home }, ownTools: [] });
+    expect(refused?.message).toContain('start that program instead');
     noteOwnTools(home, []);
     expect(problemsOf(listed, { flags: { data: home } })).toHaveLength(2);
   });
