@@ -16,6 +16,8 @@ export type CommonOptions = {
   readonly name?: string;
   readonly weight?: string;
   readonly json?: boolean;
+  /** for commands that also work with an invalid configuration file: no file is read */
+  readonly ignoresFile?: true;
 };
 
 export type ClientOptions = CommonOptions & {
@@ -56,9 +58,10 @@ export async function loadFrom(
   ownTools?: readonly string[],
 ): Promise<LoadedConfig> {
   const { loadConfig } = await import('../runtime/config/index.ts');
-  const { config: file, json: _, ...given } = options;
+  const { config: file, json: _, ignoresFile, ...given } = options;
   const flags = Object.fromEntries(flagNames.map((name) => [name, given[name]]));
-  return loadConfig({ ...defined({ file, ownTools }), env: process.env, flags, rules });
+  const source = ignoresFile ? { settings: {} } : defined({ file, ownTools });
+  return loadConfig({ ...source, env: process.env, flags, rules });
 }
 const flagNames = ['data', 'port', 'bind', 'token', 'nats', 'name', 'weight'] as const;
 

@@ -33,6 +33,7 @@ function lineOf({ status, check, message, remedy }: Finding): string {
 export async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
   const checks = await import('./doctor-checks.ts');
   const { artifactStore } = await import('./doctor-artifacts.ts');
+  const { auditGrowth } = await import('./doctor-audit.ts');
   const { backupAge } = await import('./doctor-backup.ts');
   const { freeSpace } = await import('./doctor-disk.ts');
   const { execPatterns } = await import('./doctor-exec.ts');
@@ -57,6 +58,7 @@ export async function* examine(options: CommonOptions): AsyncGenerator<Finding> 
     yield* backupAge(config);
     yield await checks.port(config, options);
     yield* inEffect(config, options);
+    yield* auditGrowth(config, options);
     yield* await checks.models(config, process.env);
     yield* await foundModels(config, process.env);
     yield memorySearch(config, process.env);

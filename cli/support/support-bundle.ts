@@ -15,8 +15,10 @@ import { tarGz } from './tar.ts';
 export type SupportOptions = CommonOptions & { readonly out?: string; readonly list?: boolean };
 
 /**
- * Exit code 0 also if some parts cannot be read: their files say why.
- * @throws ConfigError; TroupeError CONFLICT when the file exists
+ * Exit code 0 also if some parts cannot be read: their files say why. With an invalid
+ * configuration file the archive contains its problems.
+ * @throws ConfigError when the environment or an option is invalid; TroupeError CONFLICT when the
+ * file exists
  */
 export async function supportBundle({ out, list, ...options }: SupportOptions): Promise<number> {
   if (list) return printList(options);
@@ -24,11 +26,11 @@ export async function supportBundle({ out, list, ...options }: SupportOptions): 
     out ?? `troupe-support-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.tar.gz`,
   );
   if (existsSync(file)) throw new TroupeError('CONFLICT', `${file} exists: name another file`);
-  const loaded = await loadFrom(options);
-  const mask = supportMask(loaded.config, process.env);
+  const input = await inputOf(options);
+  const mask = supportMask(input, process.env);
   const files = new Map<string, string>();
   for (const part of SUPPORT_PARTS)
-    files.set(`troupe-support/${part.file}`, mask(await textOf(part, { loaded, options })));
+    files.set(`troupe-support/${part.file}`, mask(await textOf(part, input)));
   const archive = tarGz(files, Date.now());
   writeFileSync(file, archive, { mode: 0o600, flag: 'wx' });
   if (options.json) printJson({ file, bytes: archive.length, parts: [...files.keys()] });
@@ -37,6 +39,16 @@ export async function supportBundle({ out, list, ...options }: SupportOptions): 
       `${file} (${bytes(archive.length)}, ${files.size} files). Look into it before you send it: tar -xzf ${file}\n`,
     );
   return exitCodes.ok;
+}
+
+async function inputOf(options: CommonOptions): Promise<SupportInput> {
+  try {
+    return { loaded: await loadFrom(options), options };
+  } catch (error) {
+    if (!(error instanceof TroupeError)) throw error;
+    const withoutFile = { ...options, ignoresFile: true } as const;
+    return { loaded: await loadFrom(withoutFile), options: withoutFile, invalid: error };
+  }
 }
 
 async function textOf(part: SupportPart, input: SupportInput): Promise<string> {

@@ -5,9 +5,11 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import JSON5 from 'json5';
 import { createSecretMask, MASKED } from '../../agent/tools/secret-mask.ts';
 import { knownSecrets } from '../../installation/known-secrets.ts';
-import type { Config } from '../../runtime/config/index.ts';
+import { configFileName } from '../../runtime/config/index.ts';
+import type { SupportInput } from './support-parts.ts';
 
 const SECRET_NAME = /key|token|secret|pass|credential|auth|dsn|cookie|seed/i;
 
@@ -30,15 +32,44 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
   [/\b[0-9a-f]{32,}\b/gi, MASKED],
 ];
 
-export function supportMask(config: Config, env: NodeJS.ProcessEnv): (text: string) => string {
+export function supportMask(
+  { loaded: { config }, options, invalid }: SupportInput,
+  env: NodeJS.ProcessEnv,
+): (text: string) => string {
   const named = Object.entries(env).flatMap(([name, value = '']) =>
     SECRET_NAME.test(name) ? [value] : [],
   );
-  const values = [...knownSecrets(config, env), ...named, ...secretFiles(config.home)];
+  const file = options.config || env['TROUPE_CONFIG'] || join(config.home, configFileName);
+  const values = [
+    ...knownSecrets(config, env),
+    ...named,
+    ...secretFiles(config.home),
+    ...(invalid ? possibleSecrets(file) : []),
+  ];
   const known = createSecretMask(values);
   return (text) =>
     FORMS.reduce((masked, [form, put]) => masked.replaceAll(form, put), known.text(text));
 }
+
+/**
+ * Of a file that is invalid, so that nothing says which of its values are secrets: those whose key
+ * sounds so, and long words. A file that is no JSON5 has none, because its problem quotes no value.
+ */
+function possibleSecrets(file: string): readonly string[] {
+  const found: string[] = [];
+  const add = (key: string, value: unknown): unknown => {
+    const isLong = (text: string) => text.length >= LONG_CHARACTERS && !/[\s/]/.test(text);
+    if (typeof value === 'string' && (SECRET_NAME.test(key) || isLong(value))) found.push(value);
+    return value;
+  };
+  try {
+    JSON5.parse(readFileSync(file, 'utf8'), add);
+  } catch {
+    return [];
+  }
+  return found;
+}
+const LONG_CHARACTERS = 12;
 
 /** Files of the data folder that contain one secret each. */
 function secretFiles(home: string): readonly string[] {

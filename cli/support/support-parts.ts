@@ -5,22 +5,29 @@
  * Every part reads, writes nothing, and may fail by itself: its file then contains the reason.
  * Parts `ofRunning` ask the gateway of the data folder; without one they say so.
  */
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { arch, availableParallelism, freemem, loadavg, release, totalmem, uptime } from 'node:os';
 import { join } from 'node:path';
+import { readBackupNotes } from '../../installation/backup-parts.ts';
 import { measuredDisks } from '../../installation/disk/disk-space.ts';
 import { runningGateway } from '../../installation/running-gateway.ts';
+import type { TroupeError } from '../../protocols/errors.ts';
+import { listBackups } from '../../runtime/backup/folder.ts';
 import { FORMAT_VERSION } from '../../runtime/log/embedded-store.ts';
 import { type Config, type LoadedConfig, nodeName } from '../../runtime/config/index.ts';
 import { gatewayHttp } from '../client/gateway-http.ts';
 import { examine } from '../doctor/doctor.ts';
 import { addressOf, type CommonOptions, gatewayOf, withGateway } from '../options.ts';
 import { exchange } from '../client/gateway-http.ts';
+import { readUpgradeStatus } from '../upgrade/upgrade.ts';
 import { version } from '../version.ts';
 
 export type SupportInput = {
+  /** without the file if it is invalid */
   readonly loaded: LoadedConfig;
   readonly options: CommonOptions;
+  /** why the configuration is invalid */
+  readonly invalid?: TroupeError;
 };
 
 export type SupportPart = {
@@ -32,6 +39,8 @@ export type SupportPart = {
 };
 
 const LOG_LINES = 2_000;
+/** How long a cluster may take to connect. */
+const CLUSTER_MS = 10_000;
 
 export const SUPPORT_PARTS: readonly SupportPart[] = [
   {
@@ -41,12 +50,9 @@ export const SUPPORT_PARTS: readonly SupportPart[] = [
   },
   {
     file: 'configuration.json',
-    what: 'the configuration without secrets, arguments and long texts, and where values come from',
-    read: ({ loaded: { config, sources, file } }) => ({
-      file,
-      sources,
-      config: withoutTexts(config),
-    }),
+    what: 'the configuration without secrets, arguments and long texts, and where values come from; or its problems',
+    read: ({ loaded: { config, sources, file }, invalid }) =>
+      invalid?.toData() ?? { file, sources, config: withoutTexts(config) },
   },
   {
     file: 'environment.json',
@@ -56,13 +62,23 @@ export const SUPPORT_PARTS: readonly SupportPart[] = [
   {
     file: 'doctor.json',
     what: 'what troupe doctor finds',
-    read: async ({ options }) => {
+    read: async ({ options: { ignoresFile: _, ...given } }) => {
       const found: unknown[] = [];
-      for await (const finding of examine(options)) found.push(finding);
+      for await (const finding of examine(given)) found.push(finding);
       return found;
     },
   },
   { file: 'sizes.json', what: 'sizes of the folders with data, free space', read: sizes },
+  {
+    file: 'backup.json',
+    what: 'the last backup, the newest verified one, and what is in the folder of backups',
+    read: ({ loaded: { config } }) => backups(config),
+  },
+  {
+    file: 'upgrade.json',
+    what: 'formats and versions of all processes, as troupe upgrade status',
+    read: ({ options }) => readUpgradeStatus(options, AbortSignal.timeout(CLUSTER_MS)),
+  },
   {
     file: 'logs.jsonl',
     what: `the last ${LOG_LINES} lines of the running process`,
@@ -148,6 +164,13 @@ function sizes({ loaded: { config } }: SupportInput): unknown {
       .map(({ name }) => [name, sizeOf(join(config.home, name))]),
   );
   return { home: config.home, folders, disks: measuredDisks(config) };
+}
+
+async function backups(config: Config): Promise<unknown> {
+  const notes = readBackupNotes(config);
+  const { to } = notes;
+  if (to === undefined || !existsSync(to)) return { ...notes, inFolder: [] };
+  return { ...notes, inFolder: statSync(to).isDirectory() ? await listBackups(to) : [] };
 }
 
 /** Counts only, because names of files may be names of people. */

@@ -23,14 +23,20 @@ export type UpgradeOptions = ClientOptions;
 
 /** @throws TroupeError NOT_FOUND without data of troupe; UNAVAILABLE */
 export async function status(options: UpgradeOptions): Promise<number> {
-  const found = await withCell<UpgradeStatus>(options, {
-    online: async () => callOperation(upgradeStatus, await gatewayHttp(options), {}),
-    offline: statusOfCell,
-  });
+  const found = await readUpgradeStatus(options);
   if (options.json) printJson(found);
   else process.stdout.write(upgradeText(found));
   return exitCodes.ok;
 }
+
+/** @throws as `status` */
+export const readUpgradeStatus = (
+  options: UpgradeOptions,
+  signal?: AbortSignal,
+): Promise<UpgradeStatus> => {
+  const online = async () => callOperation(upgradeStatus, await gatewayHttp(options), {});
+  return withCell<UpgradeStatus>(options, { online, offline: statusOfCell }, signal);
+};
 
 /**
  * @throws TroupeError CONFLICT while a process lives that cannot read the new format; as `status`
@@ -58,12 +64,16 @@ type Ways<T> = {
   readonly offline: (cell: StoppedCell) => Promise<T>;
 };
 
-async function withCell<T>(options: UpgradeOptions, { online, offline }: Ways<T>): Promise<T> {
+async function withCell<T>(
+  options: UpgradeOptions,
+  { online, offline }: Ways<T>,
+  signal?: AbortSignal,
+): Promise<T> {
   const { config } = await loadFrom(options);
   if (options.url !== undefined || runningGateway(config.home)) return online();
   if (natsServers(config.nats).length === 0 && !existsSync(join(storeFolder(config), 'store.json')))
     throw new TroupeError('NOT_FOUND', `${config.home} contains no data of troupe`);
-  const cell = await open(config);
+  const cell = await open(config, signal);
   // Another process has the folder: a gateway that listens where the options say.
   if (!cell) return online();
   try {
@@ -73,8 +83,8 @@ async function withCell<T>(options: UpgradeOptions, { online, offline }: Ways<T>
   }
 }
 
-async function open(config: Config): Promise<StoppedCell | undefined> {
-  if (natsServers(config.nats).length > 0) return openInCluster(config, untilSignal());
+async function open(config: Config, signal?: AbortSignal): Promise<StoppedCell | undefined> {
+  if (natsServers(config.nats).length > 0) return openInCluster(config, signal ?? untilSignal());
   try {
     return await openInFolder(storeFolder(config));
   } catch (error) {

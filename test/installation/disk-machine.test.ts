@@ -34,6 +34,8 @@ it('accepts what ends, deletes or continues work, and refuses new work', () => {
   const accepts = (type: string, more = {}) => isAcceptedReadOnly({ type }, more);
   for (const type of ['session.close', 'session.abort', 'keyring.revoke', 'sys.eraseHistory'])
     expect(accepts(type)).toBe(true);
+  for (const type of ['erasure.request', 'hold.set', 'hold.release', 'audit.note'])
+    expect(accepts(type)).toBe(true);
   for (const type of ['session.receive', 'chat.inbound', 'task.submit', 'schedule.put', 'bill.pay'])
     expect(accepts(type)).toBe(false);
   expect(accepts('bill.pay', { continues: true })).toBe(true);

@@ -71,6 +71,9 @@ it('contains what helps, no secret and no conversation, while the program runs',
   onTestFinished(() => client.close());
   const sessionKey = 'agent:main:canary';
   await client.request('chat.send', { sessionKey, message: TALK, idempotencyKey: 'canary' });
+  const backups = scratchFolder();
+  const backup = await runProgram(['backup', 'create', '--to', backups], { home, env });
+  expect(backup.code).toBe(0);
   const out = join(home, 'bundle.tar.gz');
   const { code, stdout, stderr } = await runProgram(['support-bundle', '--out', out], {
     home,
@@ -87,6 +90,13 @@ it('contains what helps, no secret and no conversation, while the program runs',
   expect(files.get('doctor.json')).toContain('"check": "node"');
   expect(files.get('environment.json')).toContain('PAYMENT_PASSWORD');
   expect(files.get('dead-letters.json')).toBe('[]\n');
+  expect(JSON.parse(files.get('upgrade.json')!)).toMatchObject({
+    processes: [{ name: 'this process', role: 'embedded' }],
+  });
+  expect(JSON.parse(files.get('backup.json')!)).toMatchObject({
+    to: backups,
+    inFolder: [{ position: expect.any(Number) }],
+  });
   expect(JSON.parse(files.get('sizes.json')!)).toMatchObject({
     folders: { store: { files: expect.any(Number) } },
   });
@@ -102,6 +112,45 @@ it('works while the program is down, and lists its parts', async () => {
   const files = unpacked(out);
   expectClean(files);
   expect(files.get('logs.jsonl')).toContain('no gateway of this data folder runs');
+  expect(JSON.parse(files.get('backup.json')!)).toEqual({ inFolder: [] });
+  expect(files.get('upgrade.json')).toContain('contains no data of troupe');
   const list = await runProgram(['support-bundle', '--list'], { home, env });
   for (const name of files.keys()) expect(list.stdout).toContain(name);
 }, 120_000);
+
+const invalid: readonly (readonly [string, string, string])[] = [
+  ['no JSON5', `{ gateway: { auth: { token: '${SECRETS.inConfig}' `, 'is not valid JSON5'],
+  [
+    'unknown keys and wrong values',
+    `{ gateway: { port: 'seventy' }, models: { providers: { own: { apiKee: '${SECRETS.inConfig}',
+      apiKey: ['${SECRETS.inArguments}'], baseUrl: 'http://u:${SECRETS.inUrl}@127.0.0.1:9/v1' } } } }`,
+    'gateway.port',
+  ],
+];
+for (const [what, config, problem] of invalid)
+  it(`contains the problems of a configuration file with ${what}`, async () => {
+    const { home, env } = await environmentOf(config);
+    const out = join(home, 'bundle.tar.gz');
+    const { code, stderr } = await runProgram(['support-bundle', '--out', out], { home, env });
+    expect([code, stderr]).toEqual([0, '']);
+    const files = unpacked(out);
+    expectClean(files);
+    expect(files.get('configuration.json')).toContain(problem);
+    expect(files.get('doctor.json')).toContain(problem);
+    expect(files.get('versions.json')).toContain('storeFormat');
+    expect(files.get('backup.json')).toContain('inFolder');
+  }, 60_000);
+
+it('asks the gateway that runs although its file became invalid', async () => {
+  const { home, env } = await environmentOf('{}');
+  await announced(startProgram(['start', '--json'], { home, env }), 60_000);
+  write(home, 'troupe.json5', '{ gateway: { port: true } }');
+  const out = join(home, 'bundle.tar.gz');
+  const { code } = await runProgram(['support-bundle', '--out', out], { home, env });
+  expect(code).toBe(0);
+  const files = unpacked(out);
+  expectClean(files);
+  expect(files.get('configuration.json')).toContain('gateway.port');
+  expect(files.get('logs.jsonl')).toContain('gateway: listening');
+  expect(files.get('upgrade.json')).toContain('this process');
+}, 90_000);
