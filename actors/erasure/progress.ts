@@ -103,7 +103,7 @@ export const isUnderWay = (args: Args): Reply => ({
   to: args.event.meta.reply,
   result: rowOf(args, 'removing'),
 });
-/** Everything is removed already, so what came since would stay: the request is made again later. */
+/** What came since the removal would stay, so the request is made again when this one is done. */
 export const isScrubbing = ({ context, event }: Args): Reply => ({
   to: event.meta.reply,
   error: {
