@@ -30,6 +30,9 @@ export type ErasureCounts = {
   readonly files: number;
 };
 
+/** `details.reason` of a request that comes after the removal, and before the end. */
+export const SCRUBBING = 'SCRUBBING';
+
 export const NO_COUNTS: ErasureCounts = {
   sessions: 0,
   actors: 0,

@@ -94,7 +94,7 @@ export const erasureMachine = setup({
     scrubbing: {
       description: 'Removes the bytes from journals, mailboxes and the data file.',
       entry: { type: 'project', params: (args) => progress.row(args, { state: 'scrubbing' }) },
-      on: { 'erasure.request': { actions: { type: 'reply', params: progress.isUnderWay } } },
+      on: { 'erasure.request': { actions: { type: 'reply', params: progress.isScrubbing } } },
       invoke: {
         id: 'scrub',
         src: 'scrub',
@@ -106,7 +106,7 @@ export const erasureMachine = setup({
     scrubDelayed: {
       description: 'The store could not be written.',
       entry: { type: 'project', params: (args) => progress.row(args, { state: 'scrubbing' }) },
-      on: { 'erasure.request': { actions: { type: 'reply', params: progress.isUnderWay } } },
+      on: { 'erasure.request': { actions: { type: 'reply', params: progress.isScrubbing } } },
       after: { pause: { target: 'scrubbing' } },
     },
     done: {

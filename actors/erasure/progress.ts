@@ -14,6 +14,7 @@ import {
   type ErasureTarget,
   type ErasureWork,
   NO_COUNTS,
+  SCRUBBING,
 } from '../../protocols/erasure.ts';
 import type { ActorInput, Project, Reply, Tell } from '../../protocols/statechart.ts';
 import { errorOf } from '../kit/handlers.ts';
@@ -101,6 +102,17 @@ export const row = (args: Args, { state }: { state: RowState }): Project => ({
 export const isUnderWay = (args: Args): Reply => ({
   to: args.event.meta.reply,
   result: rowOf(args, 'removing'),
+});
+/** What came since the removal would stay, so the request is made again when this one is done. */
+export const isScrubbing = ({ context, event }: Args): Reply => ({
+  to: event.meta.reply,
+  error: {
+    code: 'CONFLICT',
+    message:
+      `the erasure of ${erasureKey(context.target)} has removed what it found, and writes the ` +
+      'data file: request the erasure again when it is done',
+    details: { reason: SCRUBBING },
+  },
 });
 export const found = (args: Args): Reply => ({
   to: args.context.reply ?? undefined,

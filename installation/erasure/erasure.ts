@@ -22,7 +22,7 @@ import { readBackupNotes } from '../backup-parts.ts';
 import { copyLedger } from './pending.ts';
 import { entriesOf, findRows, partOf, sessionsOf } from './find.ts';
 import { ledgerFile, noteErasure } from './ledger.ts';
-import { mentions, textsIn } from './mentions.ts';
+import { hashesIn, mentions } from './mentions.ts';
 import { addWritten, clearWorkspace, eraseWritten, type WrittenTexts } from './session-files.ts';
 
 export type ErasureParts = {
@@ -36,7 +36,6 @@ export type ErasureParts = {
 /** Rows may appear while an actor is stopped, so the rows are searched again. */
 const PASSES_MAX = 10;
 const SURVEY_MS = 60_000;
-const HASH = /^[0-9a-f]{64}$/;
 
 export function erasureEffectsOf(
   opening: () => Promise<System>,
@@ -89,11 +88,12 @@ async function removal(
   const { erasing } = system;
   const sessions = work.sessions.map((key) => address(work.tenant, 'session', key));
   const { files, hashes } = await contentOf(parts, system, sessions, work, how);
-  const artifacts = await eraseArtifacts(parts, system, work, { hashes, sessions, ...how });
   const isOwn = letterOf(work);
   let deadLetters = await erasing.eraseLetters(isOwn, how.isDryRun);
   const found = await findRows(erasing, work, work.sessions);
   const actors = new Set<Address>([...sessions, ...found.actors]);
+  const owned = [...actors];
+  const artifacts = await eraseArtifacts(parts, system, work, { hashes, owned, ...how });
   let rows = found.rowCount;
   let transcriptEntries = 0;
   if (how.isDryRun) {
@@ -169,7 +169,7 @@ async function contentOf(
     byAgent.set(agentId, written);
     for await (const entry of entriesOf(system, session)) {
       addWritten(written, entry);
-      for (const text of textsIn(entry)) if (HASH.test(text)) hashes.add(text);
+      for (const hash of hashesIn(entry)) hashes.add(hash);
     }
   }
   let files = 0;
@@ -192,19 +192,19 @@ const agentOf = (sessionKey: string): string => sessionKey.split(':')[1] ?? 'mai
 
 type Shared = How & {
   readonly hashes: ReadonlySet<string>;
-  readonly sessions: readonly Address[];
+  readonly owned: readonly Address[];
 };
 
-/** Removes files that only these sessions name. */
+/** Removes files that only these actors name, in transcripts or in their state. */
 async function eraseArtifacts(
   { processServices }: ErasureParts,
   system: System,
   { tenant }: ErasureWork,
-  { hashes, sessions, isDryRun }: Shared,
+  { hashes, owned, isDryRun }: Shared,
 ): Promise<number> {
   if (hashes.size === 0) return 0;
   const bucket = await processServices.bucket.value;
-  const own = new Set<string>(sessions);
+  const own = new Set<string>(owned);
   const left = new Set<string>();
   for (const hash of hashes)
     if (
@@ -218,8 +218,11 @@ async function eraseArtifacts(
     if (left.size === 0) return 0;
     if (own.has(other)) continue;
     for await (const entry of entriesOf(system, other))
-      for (const text of textsIn(entry)) left.delete(text);
+      for (const hash of hashesIn(entry)) left.delete(hash);
   }
+  for await (const row of system.erasing.rows(tenant))
+    if (row.kind === 'actor' && !own.has(row.actor))
+      for (const hash of hashesIn(row.context)) left.delete(hash);
   if (!isDryRun) for (const hash of left) await bucket.remove(tenant, hash);
   return left.size;
 }

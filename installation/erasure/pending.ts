@@ -11,6 +11,8 @@ import {
   erasureKey,
   ERASURES_INDEX,
   type ErasureRow,
+  type ErasureTarget,
+  SCRUBBING,
 } from '../../protocols/erasure.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';
@@ -63,22 +65,7 @@ async function apply(
   { tenant, kind, id, who }: LedgerEntry,
 ): Promise<void> {
   const target = { tenant, kind, id };
-  try {
-    await askOrThrow(
-      system,
-      erasureAddress(target),
-      { type: 'erasure.request', kind, id, who },
-      {
-        principal: SYSTEM_PRINCIPAL,
-        timeoutMs: SURVEY_MS,
-        timedOut: `the erasure of ${kind} ${id}, which this backup is older than, has not begun`,
-      },
-    );
-  } catch (error) {
-    // The backup has nothing of it.
-    if (errorData(error).code === 'NOT_FOUND') return;
-    throw error;
-  }
+  if (!(await hasBegun(system, target, who))) return;
   for (const deadline = Date.now() + SURVEY_MS; Date.now() < deadline; await sleep(POLL_MS)) {
     const row = system.index.get<ErasureRow>(ERASURES_INDEX, tenant, erasureKey(target));
     if (row?.state === 'done') return;
@@ -87,4 +74,28 @@ async function apply(
     'DEADLINE_EXCEEDED',
     `the erasure of ${kind} ${id}, which this backup is older than, has not ended`,
   );
+}
+
+/** Requests the erasure; false when the backup has nothing of it. */
+async function hasBegun(
+  system: Pick<System, 'ask'>,
+  target: ErasureTarget,
+  who: string,
+): Promise<boolean> {
+  const { kind, id } = target;
+  for (const deadline = Date.now() + SURVEY_MS; ; await sleep(POLL_MS))
+    try {
+      const request = { type: 'erasure.request', kind, id, who };
+      await askOrThrow(system, erasureAddress(target), request, {
+        principal: SYSTEM_PRINCIPAL,
+        timeoutMs: SURVEY_MS,
+        timedOut: `the erasure of ${kind} ${id}, which this backup is older than, has not begun`,
+      });
+      return true;
+    } catch (error) {
+      const { code, details } = errorData(error);
+      if (code === 'NOT_FOUND') return false;
+      // The backup was made while the same target was erased.
+      if (details?.['reason'] !== SCRUBBING || Date.now() > deadline) throw error;
+    }
 }

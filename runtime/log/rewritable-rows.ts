@@ -7,9 +7,10 @@
  * was not finished.
  */
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TroupeError } from '../../protocols/errors.ts';
 import { syncFolder } from '../blobs/durable-file.ts';
 import { LmdbRows } from './lmdb-rows.ts';
 import type { KeyedRow, RowRange, Rows, RowWrite, TableName } from './rows.ts';
@@ -20,6 +21,8 @@ const PAGE_ROWS = 512;
 const PAGE_BYTES = 4 * 2 ** 20;
 const FILES = ['lock.mdb', 'data.mdb'] as const;
 const FROZEN_POLL_MS = 10;
+/** Free space that a copy leaves to the write-ahead log. */
+const ROOM_LEFT_BYTES = 16 * 2 ** 20;
 /** Below every key of the tables, and above. */
 const LOWEST = Buffer.from([0]);
 const HIGHEST = Buffer.alloc(64, 0xff);
@@ -81,7 +84,8 @@ export class RewritableRows implements Rows {
     return this.#rows.close();
   }
 
-  async rewrite(): Promise<void> {
+  async rewrite(): Promise<() => Promise<void>> {
+    await assertRoom(this.#path);
     // LMDB knows an environment by its path for as long as the process runs.
     const folder = join(this.#path, `${COPY_PREFIX}${process.pid}-${++this.#copies}`);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -91,10 +95,15 @@ export class RewritableRows implements Rows {
       await next.flushed();
       while (this.#frozen > 0) await sleep(FROZEN_POLL_MS);
     } catch (error) {
-      await next.close();
+      // A file that cannot be written cannot be closed in order, either.
+      await next.close().catch(() => {});
       await rm(folder, { recursive: true, force: true });
       throw error;
     }
+    return () => this.#replace(next, folder);
+  }
+
+  async #replace(next: LmdbRows, folder: string): Promise<void> {
     const former = this.#rows;
     this.#rows = next;
     await former.close();
@@ -104,6 +113,19 @@ export class RewritableRows implements Rows {
     await syncFolder(this.#path);
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** @throws TroupeError UNAVAILABLE: a copy would leave no room for messages */
+async function assertRoom(path: string): Promise<void> {
+  const { size } = await stat(join(path, 'data.mdb'));
+  const { bavail, bsize } = await statfs(path);
+  const needed = size + ROOM_LEFT_BYTES;
+  if (bavail * bsize < needed)
+    throw new TroupeError(
+      'UNAVAILABLE',
+      `the data file is not written again: it needs ${needed} bytes of free space, ` +
+        `and ${bavail * bsize} are free`,
+    );
 }
 
 /** Nothing else writes meanwhile, so pages of different moments fit together. */

@@ -55,10 +55,13 @@ export interface Rows extends RowsRead {
   /** Resolves when everything that is committed survives a power loss. */
   flushed(): Promise<void>;
   /**
-   * Copies the rows that exist into a new file, which replaces the present one: nothing that was
-   * removed or overwritten stays in the file. Must not run beside `commit` or `flushed`.
+   * Copies the rows that exist into a new file, and resolves with the call that puts it in the
+   * place of the present one: nothing that was removed or overwritten stays in the file. Must not
+   * run beside `commit` or `flushed`, until the call has ended. When the call fails, memory and
+   * disk may differ.
+   * @throws TroupeError UNAVAILABLE without enough free space; nothing is changed then
    */
-  rewrite?(): Promise<void>;
+  rewrite?(): Promise<() => Promise<void>>;
 }
 
 /** The smallest key above every key that starts with the prefix. */

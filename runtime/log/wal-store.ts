@@ -172,7 +172,11 @@ class OpenStore implements WalStore {
       throw new TroupeError('UNAVAILABLE', 'the data file cannot be written: nothing was scrubbed');
     await this.#checkpointer.alone(async () => {
       await this.#flushes.idle();
-      await this.#o.rows.rewrite?.();
+      const replace = await this.#o.rows.rewrite?.();
+      await replace?.().catch((cause: unknown) => {
+        this.#health.fail(cause);
+        throw cause;
+      });
     });
     this.#health.assertSound();
   }

@@ -29,7 +29,7 @@ async function say(client: GatewayClient, sessionKey: string, message: string): 
 }
 
 it('kill -9 at any step of an erasure leaves nothing of the session', {
-  timeout: 180_000,
+  timeout: 600_000,
 }, async () => {
   const data = mkdtempSync(join(tmpdir(), 'troupe-erasure-kill-'));
   onTestFinished(() => rmSync(data, { recursive: true, force: true }));
