@@ -72,7 +72,6 @@ const mayRefuse = ((): boolean => {
 })();
 
 const cases: readonly (readonly [string, () => string, boolean])[] = [
-  ['bwrap is not installed', onlyNode, true],
   ['the engine forbids user namespaces', pathWithForbiddenNamespaces, true],
   ['the kernel refuses user namespaces', pathWithRefusedNamespaces, mayRefuse],
 ];

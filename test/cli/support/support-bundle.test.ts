@@ -124,7 +124,7 @@ const invalid: readonly (readonly [string, string, string])[] = [
     'unknown keys and wrong values',
     `{ gateway: { port: 'seventy' }, models: { providers: { own: { apiKee: '${SECRETS.inConfig}',
       apiKey: ['${SECRETS.inArguments}'], baseUrl: 'http://u:${SECRETS.inUrl}@127.0.0.1:9/v1' } } } }`,
-    'gateway.port',
+    'models.providers.own.apiKee',
   ],
 ];
 for (const [what, config, problem] of invalid)
