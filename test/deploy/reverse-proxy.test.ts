@@ -146,7 +146,7 @@ async function checkForwarded({ request }: Opened): Promise<void> {
 /** Wrong secrets count for the real address, whatever addresses the client claims. */
 async function checkAddress({ base, ca }: Opened): Promise<void> {
   const guessFrom = async (localAddress: string, claimed: string): Promise<number> => {
-    const dispatcher = new Agent({ connect: { ca, localAddress } });
+    const dispatcher = new Agent({ connect: { ca }, localAddress });
     const headers = { authorization: 'Bearer wrong', 'x-forwarded-for': claimed };
     const { status } = await fetch(`${base}/v1/agents`, { dispatcher, headers });
     await dispatcher.destroy();

@@ -13,7 +13,7 @@ test('a new file that cannot take its place breaks the store, which opens whole 
   // A file is never renamed to the name of a folder.
   rmSync(join(path, 'lock.mdb'));
   mkdirSync(join(path, 'lock.mdb'));
-  await expect(store.scrub()).rejects.toThrow();
+  await expect(store.scrub()).rejects.toThrow('EISDIR');
   await expect(store.log.append('kept', Buffer.from('after'))).rejects.toMatchObject({
     code: 'UNAVAILABLE',
   });
