@@ -93,7 +93,6 @@ export class RewritableRows implements Rows {
     try {
       for (const table of TABLES) await copyTable(this.#rows, next, table);
       await next.flushed();
-      while (this.#frozen > 0) await sleep(FROZEN_POLL_MS);
     } catch (error) {
       // A file that cannot be written cannot be closed in order, either.
       await next.close().catch(() => {});
@@ -104,6 +103,8 @@ export class RewritableRows implements Rows {
   }
 
   async #replace(next: LmdbRows, folder: string): Promise<void> {
+    // Nothing runs between the last look and the change.
+    while (this.#frozen > 0) await sleep(FROZEN_POLL_MS);
     const former = this.#rows;
     this.#rows = next;
     await former.close();
