@@ -55,7 +55,7 @@ export default defineConfig({
       { extends: true, test: { name: 'shared', include: shared, isolate: false } },
     ],
     setupFiles: 'test/seed.ts',
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
   },
 });
