@@ -116,8 +116,7 @@ function userOf({ system, runAs }: DescribeOptions): string | undefined {
 }
 
 function assertOneLine(text: string): void {
-  // eslint-disable-next-line no-control-regex -- the point
-  if (!/[\u0000-\u001f]/.test(text)) return;
+  if (!/\p{Cc}/u.test(text)) return;
   throw new TroupeError(
     'INVALID_ARGUMENT',
     `a service cannot use ${JSON.stringify(text)}: it contains a control character`,

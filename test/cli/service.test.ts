@@ -185,6 +185,8 @@ describe('the commands', { timeout: 120_000 }, () => {
     );
     expect(printed.stdout).toContain('"worker"');
     expect(printed.stdout).toContain('"--nats" "nats://n:4222"');
+    const secret = ['service', 'install', '--print', '--nats', 'nats://ada:s3cret@n:4222'];
+    expect(await runProgram(secret, { home })).toMatchObject({ code: 2, stdout: '' });
     expect(existsSync(join(home, '.config'))).toBe(false);
     const file = write(home, '.config/systemd/user/troupe.service', '[Service]\nExecStart=/mine\n');
     const refused = await runProgram(['service', 'install', '--no-start'], { home });
