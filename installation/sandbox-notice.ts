@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { findSandbox } from '../agent/sandbox/choose.ts';
+import { errorData } from '../protocols/errors.ts';
 import { type Config, resolveAgents, tenantConfig } from '../runtime/config/index.ts';
 
 /** After the start, so that it costs the start nothing. */
@@ -42,7 +43,8 @@ export function noticeSandbox(config: Config, log: Pick<Logger, 'warn'>): Sandbo
     fault = sandboxText(found.missing);
     log.warn({ sandbox: true }, fault);
   };
-  if (needsSandbox(config)) setTimeout(() => void look().catch(() => {}), AFTER_MS).unref();
+  const failed = (error: unknown) => log.warn({ sandbox: true }, errorData(error).message);
+  if (needsSandbox(config)) setTimeout(() => void look().catch(failed), AFTER_MS).unref();
   return { fault: () => fault };
 }
 
