@@ -1,4 +1,4 @@
-/** Legal holds: data that neither an erasure nor retention removes until they are released. */
+/** Legal holds: no erasure removes what they cover until they are released. */
 import { Type } from '@sinclair/typebox';
 import {
   LEGAL_HOLDS_INDEX,

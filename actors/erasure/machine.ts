@@ -118,7 +118,7 @@ export const erasureMachine = setup({
       on: { 'erasure.request': { target: 'surveying', actions: 'begin' } },
     },
     refused: {
-      description: 'A legal hold covers part of the data, or there is none.',
+      description: 'A legal hold covers part of the data, or nothing of the target is stored.',
       entry: [
         { type: 'project', params: (args) => progress.row(args, { state: 'refused' }) },
         { type: 'reply', params: progress.refusal },
