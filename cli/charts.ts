@@ -11,6 +11,7 @@ import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes } from './exit.ts';
 import { table } from '../operations/text.ts';
 import { printJson } from './output.ts';
+import { loading } from './progress.ts';
 import { makeFolder } from '../runtime/config/index.ts';
 
 export type ChartFormat = 'json' | 'ts' | 'mermaid' | 'svg' | 'html';
@@ -133,6 +134,6 @@ const variableName = (type: string) =>
 
 async function chartSources(file: string | undefined): Promise<readonly ChartSource[]> {
   if (file !== undefined) return (await import('./chart-module.ts')).chartsIn(file);
-  const { shippedActors } = await import('../actors/index.ts');
+  const { shippedActors } = await loading('the charts', () => import('../actors/index.ts'));
   return shippedActors();
 }

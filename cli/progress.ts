@@ -74,3 +74,10 @@ export async function withProgress<T>(use: (progress: Progress) => Promise<T>): 
     progress.end();
   }
 }
+
+/** Shows what is loaded until it is there. @param what as `the charts` */
+export const loading = <T>(what: string, load: () => Promise<T>): Promise<T> =>
+  withProgress(({ show }) => {
+    show(`loading ${what}`);
+    return load();
+  });

@@ -58,7 +58,7 @@ export const directImports = {
   setup(build) {
     const known = new Map();
     build.onLoad({ filter: /\.tsx?$/ }, ({ path }) => {
-      if (path.includes('/node_modules/') || isIndex(path)) return undefined;
+      if (path.includes('/node_modules/')) return undefined;
       const text = readFileSync(path, 'utf8');
       const contents = text.replaceAll(STATEMENT, (...found) =>
         isIndex(found[3]) ? direct(found, dirname(path), known) : found[0],

@@ -2,20 +2,18 @@
  * `troupe replay`: takes the recorded turns of an actor again, in this process, with the machines
  * of this program or of a module. Nothing is sent: effects are answered by their recorded outcomes.
  */
-import { shippedActors } from '../../actors/index.ts';
 import type { ActorRecording } from '../../protocols/actor-view.ts';
 import { parseAddress, isAddress } from '../../protocols/address.ts';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { plainText } from '../../protocols/plain-text.ts';
-import { unpackFullTurns } from '../../runtime/history/full-turns.ts';
-import { replay, type Replayed } from '../../runtime/history/replay.ts';
+import type { Replayed } from '../../runtime/history/replay.ts';
 import type { ActorDefinition } from '../../runtime/index.ts';
-import { chartsIn } from '../chart-module.ts';
 import { gatewayHttp } from '../client/gateway-http.ts';
 import { exitCodes } from '../exit.ts';
 import type { TenantClientOptions } from '../options.ts';
 import { printJson } from '../output.ts';
+import { loading } from '../progress.ts';
 
 export type ReplayOptions = TenantClientOptions & {
   /** a module that exports actor definitions */
@@ -27,11 +25,17 @@ export async function replayActor(actor: string, options: ReplayOptions): Promis
   const { against, tenant, json } = options;
   if (!isAddress(actor))
     throw new TroupeError('INVALID_ARGUMENT', `${actor} is not an address: write tenant/type/key`);
-  const definitions = await definitionsFor(parseAddress(actor).type, against);
   const send = await gatewayHttp(options);
   const query = new URLSearchParams(defined({ tenant }));
   const path = `/v1/actors/${encodeURIComponent(actor)}/recording?${query}`;
   const { bytes, supervisor, ...where } = await send<ActorRecording>({ method: 'GET', path });
+  const [definitions, { unpackFullTurns }, { replay }] = await loading('the charts', () =>
+    Promise.all([
+      definitionsFor(parseAddress(actor).type, against),
+      import('../../runtime/history/full-turns.ts'),
+      import('../../runtime/history/replay.ts'),
+    ]),
+  );
   const turns = unpackFullTurns(Buffer.from(bytes, 'base64'));
   const by = supervisor !== undefined && isAddress(supervisor) ? { supervisor } : {};
   const result = replay(turns, definitions, { ...where, ...by });
@@ -42,8 +46,10 @@ export async function replayActor(actor: string, options: ReplayOptions): Promis
 
 /** Those of the module replace those of the same type and version. */
 async function definitionsFor(type: string, file?: string): Promise<readonly ActorDefinition[]> {
+  const { shippedActors } = await import('../../actors/index.ts');
   const shipped = shippedActors();
   if (file === undefined) return shipped;
+  const { chartsIn } = await import('../chart-module.ts');
   const own = (await chartsIn(file)).flatMap(({ definition }) => definition ?? []);
   if (!own.some((definition) => definition.type === type))
     throw new TroupeError(

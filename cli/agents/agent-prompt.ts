@@ -15,6 +15,7 @@ import { exitCodes } from '../exit.ts';
 import { loadForTenant, type TenantOptions } from '../options.ts';
 import { table } from '../../operations/text.ts';
 import { printJson } from '../output.ts';
+import { withProgress } from '../progress.ts';
 import { untilSignal } from '../processes/signals.ts';
 
 export type AgentPromptOptions = TenantOptions & {
@@ -25,6 +26,15 @@ export type AgentPromptOptions = TenantOptions & {
 
 /** @throws TroupeError for an unknown agent, and UNAVAILABLE as workspaces do */
 export async function agentPrompt(options: AgentPromptOptions): Promise<number> {
+  const shown = await withProgress(({ show }) => {
+    show('building the prompt');
+    return promptOf(options);
+  });
+  print(shown, options);
+  return exitCodes.ok;
+}
+
+async function promptOf(options: AgentPromptOptions): Promise<Shown> {
   const { config, installation } = await loadForTenant(options);
   const [{ openProcessServices }, { partsFor }, settings, keys, effects] = await Promise.all([
     import('../../compose/process-services.ts'),
@@ -60,8 +70,7 @@ export async function agentPrompt(options: AgentPromptOptions): Promise<number> 
       },
       about,
     );
-    print({ agentId, sessionKey, ...(folder && { workspace: folder }), ...prompt }, options);
-    return exitCodes.ok;
+    return { agentId, sessionKey, ...(folder && { workspace: folder }), ...prompt };
   } finally {
     await workspaces.close();
     await processServices.plugins.close();

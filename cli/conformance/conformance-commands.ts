@@ -1,6 +1,7 @@
 /** The command that checks whether an endpoint follows the message rules. */
 import type { Command } from 'commander';
 import { examples, type Finish, withConfig, withJson } from '../command-parts.ts';
+import { loading } from '../progress.ts';
 import type { ConformanceOptions } from './conformance.ts';
 
 const several = (value: string, before: readonly string[] = []) => [...before, value];
@@ -34,6 +35,7 @@ export function addConformance(program: Command, finish: Finish): void {
       ),
     )
     .action(async (url: string | undefined, options: ConformanceOptions) => {
-      finish(await (await import('./conformance.ts')).conformance(url, options));
+      const { conformance } = await loading('the checks', () => import('./conformance.ts'));
+      finish(await conformance(url, options));
     });
 }

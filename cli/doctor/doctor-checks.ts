@@ -30,17 +30,6 @@ import { isTroupe } from '../processes/probe.ts';
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
-/** The oldest supported version of Node. */
-const nodeMin = [20, 19] as const;
-
-export function nodeVersion(version: string): Finding {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const enough = major > nodeMin[0] || (major === nodeMin[0] && minor >= nodeMin[1]);
-  return enough
-    ? ok('node', version)
-    : fail('node', `${version} is too old`, `install Node ${nodeMin.join('.')} or newer`);
-}
-
 /** Opens a store in a temporary folder, writes to it and reads from it. */
 export async function storeEngine(): Promise<Finding> {
   const path = mkdtempSync(join(tmpdir(), 'troupe-doctor-'));

@@ -5,6 +5,7 @@
  */
 import { styleText } from 'node:util';
 import type { Finding } from './doctor-finding.ts';
+import { nodeVersion } from './doctor-node.ts';
 import { exitCodes } from '../exit.ts';
 import { type CommonOptions, loadFrom } from '../options.ts';
 import { printJson } from '../output.ts';
@@ -29,8 +30,12 @@ function lineOf({ status, check, message, remedy }: Finding): string {
   return remedy ? `${line}      → ${remedy}\n` : line;
 }
 
-/** The checks in order. Without a valid configuration only those run that do not need one. */
+/**
+ * The checks in order. Without a valid configuration only those run that do not need one. What the
+ * first check needs is loaded already, so its line appears at once.
+ */
 export async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
+  yield nodeVersion(process.versions.node);
   const checks = await import('./doctor-checks.ts');
   const { artifactStore } = await import('./doctor-artifacts.ts');
   const { auditGrowth } = await import('./doctor-audit.ts');
@@ -43,7 +48,6 @@ export async function* examine(options: CommonOptions): AsyncGenerator<Finding> 
   const { plugins } = await import('./doctor-plugins.ts');
   const { inEffect } = await import('./doctor-running.ts');
   const { talk } = await import('./doctor-talk.ts');
-  yield checks.nodeVersion(process.versions.node);
   yield await checks.storeEngine();
   const loaded = await loadFrom(options).catch((error: unknown) => error as Error);
   if (loaded instanceof Error) {

@@ -8,6 +8,7 @@ import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { exitCodes } from '../exit.ts';
 import { type CommonOptions, loadFrom } from '../options.ts';
 import { bytes, printJson } from '../output.ts';
+import { withProgress } from '../progress.ts';
 import { supportMask } from './support-mask.ts';
 import { isRunning, SUPPORT_PARTS, type SupportInput, type SupportPart } from './support-parts.ts';
 import { tarGz } from './tar.ts';
@@ -29,8 +30,12 @@ export async function supportBundle({ out, list, ...options }: SupportOptions): 
   const input = await inputOf(options);
   const mask = supportMask(input, process.env);
   const files = new Map<string, string>();
-  for (const part of SUPPORT_PARTS)
-    files.set(`troupe-support/${part.file}`, mask(await textOf(part, input)));
+  await withProgress(async ({ show }) => {
+    for (const part of SUPPORT_PARTS) {
+      show(`reading ${part.file}`);
+      files.set(`troupe-support/${part.file}`, mask(await textOf(part, input)));
+    }
+  });
   const archive = tarGz(files, Date.now());
   writeFileSync(file, archive, { mode: 0o600, flag: 'wx' });
   if (options.json) printJson({ file, bytes: archive.length, parts: [...files.keys()] });

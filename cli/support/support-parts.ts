@@ -13,13 +13,11 @@ import { measuredDisks } from '../../installation/disk/disk-space.ts';
 import { runningGateway } from '../../installation/running-gateway.ts';
 import type { TroupeError } from '../../protocols/errors.ts';
 import { listBackups } from '../../runtime/backup/folder.ts';
-import { FORMAT_VERSION } from '../../runtime/log/embedded-store.ts';
 import { type Config, type LoadedConfig, nodeName } from '../../runtime/config/index.ts';
 import { gatewayHttp } from '../client/gateway-http.ts';
 import { examine } from '../doctor/doctor.ts';
 import { addressOf, type CommonOptions, gatewayOf, withGateway } from '../options.ts';
 import { exchange } from '../client/gateway-http.ts';
-import { readUpgradeStatus } from '../upgrade/upgrade.ts';
 import { version } from '../version.ts';
 
 export type SupportInput = {
@@ -77,7 +75,10 @@ export const SUPPORT_PARTS: readonly SupportPart[] = [
   {
     file: 'upgrade.json',
     what: 'formats and versions of all processes, as troupe upgrade status',
-    read: ({ options }) => readUpgradeStatus(options, AbortSignal.timeout(CLUSTER_MS)),
+    read: async ({ options }) => {
+      const { readUpgradeStatus } = await import('../upgrade/upgrade.ts');
+      return readUpgradeStatus(options, AbortSignal.timeout(CLUSTER_MS));
+    },
   },
   {
     file: 'logs.jsonl',
@@ -125,13 +126,13 @@ export const SUPPORT_PARTS: readonly SupportPart[] = [
 
 type Cluster = Readonly<Record<string, unknown>> & { readonly alarms: readonly unknown[] };
 
-const versions = (config: Config) => ({
+const versions = async (config: Config) => ({
   troupe: version,
   node: process.version,
   engines: process.versions,
   system: `${process.platform} ${arch()} ${release()}`,
   name: nodeName(config),
-  storeFormat: FORMAT_VERSION,
+  storeFormat: (await import('../../runtime/log/embedded-store.ts')).FORMAT_VERSION,
   at: new Date().toISOString(),
   uptimeSeconds: Math.round(uptime()),
   cores: availableParallelism(),

@@ -5,7 +5,6 @@
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { finishCell, statusOfCell } from '../../installation/upgrade-cell.ts';
 import type { Finished, UpgradeStatus } from '../../protocols/upgrade.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { upgradeFinish, upgradeStatus, upgradeText } from '../../operations/upgrade.ts';
@@ -17,7 +16,7 @@ import { type ClientOptions, loadFrom } from '../options.ts';
 import { printJson } from '../output.ts';
 import { untilSignal } from '../processes/signals.ts';
 import { callOperation } from '../run-operation.ts';
-import { type StoppedCell, openInCluster, openInFolder } from './stopped-cell.ts';
+import type { StoppedCell } from './stopped-cell.ts';
 
 export type UpgradeOptions = ClientOptions;
 
@@ -35,7 +34,8 @@ export const readUpgradeStatus = (
   signal?: AbortSignal,
 ): Promise<UpgradeStatus> => {
   const online = async () => callOperation(upgradeStatus, await gatewayHttp(options), {});
-  return withCell<UpgradeStatus>(options, { online, offline: statusOfCell }, signal);
+  const offline = async (cell: StoppedCell) => (await forStopped()).statusOfCell(cell);
+  return withCell<UpgradeStatus>(options, { online, offline }, signal);
 };
 
 /**
@@ -45,7 +45,7 @@ export async function finish(options: UpgradeOptions): Promise<number> {
   const by = userInfo().username;
   const finished = await withCell<Finished>(options, {
     online: async () => callOperation(upgradeFinish, await gatewayHttp(options), {}),
-    offline: (cell) => finishCell(cell, by),
+    offline: async (cell) => (await forStopped()).finishCell(cell, by),
   });
   if (options.json) printJson(finished);
   else {
@@ -58,6 +58,9 @@ export async function finish(options: UpgradeOptions): Promise<number> {
   }
   return exitCodes.ok;
 }
+
+/** What a running gateway does otherwise: it loads the actors and the store. */
+const forStopped = () => import('../../installation/upgrade-cell.ts');
 
 type Ways<T> = {
   readonly online: () => Promise<T>;
@@ -84,6 +87,7 @@ async function withCell<T>(
 }
 
 async function open(config: Config, signal?: AbortSignal): Promise<StoppedCell | undefined> {
+  const { openInCluster, openInFolder } = await import('./stopped-cell.ts');
   if (natsServers(config.nats).length > 0) return openInCluster(config, signal ?? untilSignal());
   try {
     return await openInFolder(storeFolder(config));
