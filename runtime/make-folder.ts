@@ -7,23 +7,24 @@ import { dirname, resolve } from 'node:path';
 import { TroupeError } from '../protocols/errors.ts';
 
 /**
- * Only the owner may enter new folders; an existing folder is not changed.
+ * An existing folder is not changed.
+ * @param mode of new folders; default: only the owner may enter them
  * @returns the topmost folder that was made; undefined when the folder existed
  * @throws TroupeError INVALID_ARGUMENT when the path is a file, or the folder cannot be made
  */
-export function makeFolder(path: string): string | undefined {
+export function makeFolder(path: string, mode = 0o700): string | undefined {
   const folder = resolve(path);
   const found = lookUp(folder);
   if (found?.isDirectory()) return undefined;
   if (found) throw refused(folder, 'it is a file: choose a folder');
   const parent = dirname(folder);
-  const topmost = parent === folder ? undefined : makeFolder(parent);
+  const topmost = parent === folder ? undefined : makeFolder(parent, mode);
   try {
-    mkdirSync(folder, { mode: 0o700 });
+    mkdirSync(folder, { mode });
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
     // Another process may have made it since.
-    if (code === 'EEXIST') return makeFolder(folder) ?? topmost;
+    if (code === 'EEXIST') return makeFolder(folder, mode) ?? topmost;
     throw refused(folder, `${code}; name another folder, or check its permissions`, error);
   }
   return topmost ?? folder;

@@ -1,7 +1,7 @@
 /**
  * `troupe plugins check`, `enable`, `disable` and `create`: files only, without a running troupe.
  */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type FoundPlugin, isFault, type PluginFault } from '../../agent/plugins/manifest.ts';
 import {
@@ -16,6 +16,7 @@ import { table } from '../../operations/text.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Config, PluginConfig } from '../../runtime/config/index.ts';
 import { defaultPlugin } from '../../runtime/config/schema/plugins.ts';
+import { makeFolder } from '../../runtime/make-folder.ts';
 import { exitCodes } from '../exit.ts';
 import { type CommonOptions, loadFrom } from '../options.ts';
 import { formerFile, printJson } from '../output.ts';
@@ -75,7 +76,7 @@ export async function create(id: string, options: CommonOptions): Promise<number
     );
   if (existsSync(folder)) throw new TroupeError('CONFLICT', `${folder} exists already`);
   for (const [path, text] of Object.entries(templateFiles(id))) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    makeFolder(dirname(join(folder, path)), 0o777);
     writeFileSync(join(folder, path), text);
   }
   if (options.json) printJson({ id, folder });

@@ -1,8 +1,9 @@
 /** `troupe init`: writes a project with an actor, an effect, a tool and a test. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TroupeError } from '../../protocols/errors.ts';
+import { makeFolder } from '../../runtime/make-folder.ts';
 import { exitCodes } from '../exit.ts';
 import { printJson } from '../output.ts';
 import { version } from '../version.ts';
@@ -48,7 +49,7 @@ export async function init(folder: string, options: InitOptions): Promise<number
     throw new TroupeError('CONFLICT', `${target} already has ${blocking.join(', ')}`);
   for (const [path, text] of Object.entries(files)) {
     const file = join(target, path);
-    mkdirSync(dirname(file), { recursive: true });
+    makeFolder(dirname(file), 0o777);
     writeFileSync(file, taken.includes(path) ? merged(readFileSync(file, 'utf8'), text) : text);
   }
   if (options.json) printJson({ folder: target, files: Object.keys(files) });

@@ -11,7 +11,6 @@ import {
   chownSync,
   existsSync,
   lstatSync,
-  mkdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -19,6 +18,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
+import { makeFolder } from '../../runtime/make-folder.ts';
 import { exitCodes } from '../exit.ts';
 import { configuredAddress, loadFrom, loadToStart } from '../options.ts';
 import { printJson } from '../output.ts';
@@ -109,8 +109,8 @@ function writeOwn(file: string, text: string, force: boolean): boolean {
       'CONFLICT',
       `${file} was not written by troupe service install: keep it, or replace it with --force`,
     );
+  makeFolder(dirname(file), 0o755);
   try {
-    mkdirSync(dirname(file), { recursive: true });
     // a link is replaced itself, and not the file that it names
     if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) rmSync(file);
     writeFileSync(file, text, { mode: 0o644 });

@@ -4,7 +4,7 @@
  * Invariants: a file appears under its name when it is complete; `sessions.json` appears last. A
  * run that has not ended is not exported, because no other installation could end it.
  */
-import { type FileHandle, mkdir, open, rename, writeFile } from 'node:fs/promises';
+import { type FileHandle, open, rename, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
@@ -19,6 +19,7 @@ import { defined } from '../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { parseSessionKey } from '../../protocols/session-key.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
+import { makeFolder } from '../../runtime/make-folder.ts';
 import { exitCodes } from '../exit.ts';
 import { type TenantClientOptions, withGateway } from '../options.ts';
 import { printJson } from '../output.ts';
@@ -50,7 +51,7 @@ export async function exportSessions(
   const index = join(out, INDEX_FILE);
   if (existsSync(index) && !force)
     throw new TroupeError('CONFLICT', `${index} exists: choose another folder, or add --force`);
-  await mkdir(out, { recursive: true });
+  makeFolder(out, 0o777);
   const write = async (client: GatewayClient, show: ShowProgress) => {
     const call = callOf(client, options);
     const sessions: [string, ListedSession][] = [];

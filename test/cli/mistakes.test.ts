@@ -43,11 +43,20 @@ describe('a folder that cannot be used', () => {
     ['start', '--data', '/proc/troupe-test/below'],
     ['sdk', 'python', '--out', '/proc/troupe-test'],
     ['charts', 'export', '--out', '/proc/troupe-test'],
+    ['init', '/proc/troupe-test'],
   ])('%j exits instead of retrying forever', async (args) => {
     const ended = await runProgram(args);
     expectOneSentence(ended);
     expect(ended).toMatchObject({ code: 2 });
     expect(ended.stderr).toContain('the folder /proc/troupe-test cannot be used: ENOENT');
+  });
+
+  it.skipIf(!isLinux)('a service is not installed below a folder that cannot be made', async () => {
+    const ended = await runProgram(['service', 'install', '--no-start'], {
+      env: { XDG_CONFIG_HOME: '/proc/troupe-test' },
+    });
+    expectOneSentence(ended);
+    expect(ended.stderr).toContain('/proc/troupe-test cannot be used: ENOENT');
   });
 });
 
