@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { pendingFile } from '../../../installation/erasure/ledger.ts';
 import * as backup from '../../../cli/backup/backup.ts';
+import { restore } from '../../../cli/backup/restore.ts';
 import { install } from '../../agent-runs/installation.ts';
 import { scratchFolder } from '../../runtime/config/folder.ts';
 import { erase, filesWith, OPEN_CONFIG } from './canary.ts';
@@ -27,7 +28,7 @@ it('the first start of a restored folder repeats newer erasures', {
   await troupe.stop();
 
   const into = join(scratchFolder(), 'restored');
-  await backup.restore(backups, { data: into, json: true });
+  await restore(backups, { data: into, json: true });
   expect(filesWith(into, CANARY)).not.toEqual([]);
   expect(existsSync(pendingFile(into))).toBe(true);
 

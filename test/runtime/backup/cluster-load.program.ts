@@ -1,0 +1,51 @@
+/**
+ * One process of a cluster, to be killed: a worker, or a gateway that sends messages over several
+ * shards. The gateway prints the number of every accepted message. Its argument is a `LoadProcess`
+ * as JSON.
+ */
+import { join } from 'node:path';
+import { createSystem, openNats, openStateCache } from '../../../runtime/index.ts';
+import { puppetType } from '../system/puppet.ts';
+import { puppet } from '../system/world.ts';
+import { FIRST, LAST, type LoadProcess, MIDDLE } from './cluster-load.ts';
+
+const OPEN_MAX = 8;
+const spec = JSON.parse(process.argv[2] ?? '') as LoadProcess;
+const { url, name, role, folder, env, shards } = spec;
+const ports = await openNats({
+  servers: [url],
+  name,
+  env,
+  shards,
+  state: (cell) => openStateCache({ path: join(folder, name), cell, mapSizeBytes: 2 ** 26 }),
+  onAlarm: () => {},
+});
+const cluster = { role, name, version: '0' } as const;
+// Snapshots often, so that logs are trimmed while a backup reads them.
+const limits = { snapshotEvery: 60 };
+const system = await createSystem({ ...ports, ...limits, actors: [puppetType()], env, cluster });
+if (role === 'worker') process.stdout.write('ready\n');
+else await load();
+
+/** Few at once, so that also a busy machine keeps up. */
+async function load(): Promise<never> {
+  const principal = { sub: 'ada', roles: ['user'] };
+  let open = 0;
+  for (let n = 0; ; n++) {
+    while (open >= OPEN_MAX) await new Promise((resolve) => setTimeout(resolve, 5));
+    const last = { to: puppet(LAST[n % LAST.length]!), event: { type: 'notify', n } };
+    const event = { type: 'do', n, tells: [last], answer: 'never' };
+    const middle = { to: puppet(MIDDLE[n % MIDDLE.length]!), event };
+    const first = { type: 'do', n, tells: [middle], appends: [{ type: 'said', n }] };
+    open++;
+    void system
+      .tell(
+        puppet(FIRST[n % FIRST.length]!),
+        { ...first, answer: 'never' },
+        { principal, key: `load-${n}` },
+      )
+      .then(({ kind }) => kind === 'accepted' && process.stdout.write(`${n}\n`))
+      .finally(() => open--);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
