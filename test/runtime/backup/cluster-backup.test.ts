@@ -1,5 +1,5 @@
 /** Backups of a cluster of processes under load. `TROUPE_CUTS=100` sets the number of cuts. */
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,14 +11,17 @@ import {
 } from '../../../runtime/backup/cluster/create-cluster.ts';
 import { openClusterSource } from '../../../runtime/backup/cluster/cluster-source.ts';
 import { restoreBackup } from '../../../runtime/backup/restore.ts';
+import { listBackups } from '../../../runtime/backup/folder.ts';
 import { verifyBackup } from '../../../runtime/backup/verify.ts';
 import { createSystem, openEmbedded, openNats, openStateCache } from '../../../runtime/index.ts';
+import { newRecipientKeys } from '../../../runtime/secrets/recipient.ts';
 import { openNatsTarget } from '../../../runtime/transfer/nats-target.ts';
 import { type NatsServer, natsServers, startNats } from '../../servers/nats.ts';
 import { eventually } from '../eventually.ts';
 import { bundle, type Child, type Program } from '../log/child.ts';
-import { puppetType } from '../system/puppet.ts';
-import { accountFor, type LoadProcess } from './cluster-load.ts';
+import { type Known, puppetType } from '../system/puppet.ts';
+import { puppet } from '../system/world.ts';
+import { accountFor, FIRST, type LoadProcess } from './cluster-load.ts';
 
 const CUTS = Number(process.env['TROUPE_CUTS'] ?? 20);
 const ENV = 'load';
@@ -83,9 +86,9 @@ describe.skipIf(!server)('backups of a cluster under load', () => {
   }
 
   /** Numbers that a restored backup contains, each once. */
-  async function restoredNumbers(from: string): Promise<readonly number[]> {
+  async function restoredNumbers(from: string, openWith = {}): Promise<readonly number[]> {
     const into = join(await scratch(), 'restored');
-    await restoreBackup({ from, into });
+    await restoreBackup({ from, into, openWith });
     const system = await createSystem({
       actors: [puppetType()],
       ...(await openEmbedded({ path: join(into, 'store') })),
@@ -97,29 +100,113 @@ describe.skipIf(!server)('backups of a cluster under load', () => {
     }
   }
 
+  const missing = (before: readonly number[], numbers: readonly number[]) => {
+    const found = new Set(numbers);
+    return before.filter((n) => !found.has(n));
+  };
+
   it(`${CUTS} cuts at random moments, with kills, lose and double nothing`, {
-    timeout: 120_000 + CUTS * 10_000,
+    timeout: 120_000 + CUTS * 15_000,
   }, async () => {
     const cuts: { readonly path: string; readonly before: readonly number[] }[] = [];
+    let mail = 0;
     for (let cut = 0; cut < CUTS; cut++) {
       await pause(Math.random() * 200);
       const before = accepted();
-      const isKilled = cut % 5 === 2;
-      const name = WORKERS[cut % WORKERS.length]!;
+      const killed = cut % 5 === 2 ? WORKERS[cut % WORKERS.length] : undefined;
       const making = backUp();
-      if (isKilled) {
-        children.get(name)!.process.kill('SIGKILL');
-        await children.get(name)!.ended;
+      if (killed !== undefined) {
+        children.get(killed)!.process.kill('SIGKILL');
+        await children.get(killed)!.ended;
       }
-      const made = await making;
-      console.log(made.cutMs, made.entries, accepted().length);
-      cuts.push({ path: made.path, before });
-      if (isKilled) startOne(name, 'worker');
+      const { path, entries } = await making;
+      mail += entries;
+      cuts.push({ path, before });
+      if (killed !== undefined) startOne(killed, 'worker');
     }
+    // Else no cut would contain a message on its way.
+    expect(mail).toBeGreaterThan(0);
+    const counts: number[] = [];
     for (const { path, before } of cuts) {
       const numbers = await restoredNumbers(path);
-      const found = new Set(numbers);
-      expect(before.filter((n) => !found.has(n))).toEqual([]);
+      expect(missing(before, numbers)).toEqual([]);
+      counts.push(numbers.length);
     }
+    expect(counts).toEqual(counts.toSorted((a, b) => a - b));
+  });
+
+  it('is restored into another cell on NATS, which continues the work', {
+    timeout: 120_000,
+  }, async () => {
+    const before = accepted();
+    const { path } = await backUp();
+    const into = join(await scratch(), 'restored');
+    const env = 'again';
+    const about = { servers: [nats.url], name: 'restore', env };
+    const target = await openNatsTarget(about);
+    const restored = await restoreBackup({ from: path, into, cluster: { target, env } });
+    await expect(
+      restoreBackup({ from: path, into: `${into}2`, cluster: { target, env } }),
+    ).rejects.toMatchObject({ code: 'CONFLICT' });
+    await target.close();
+    expect(restored).toMatchObject({ kind: 'cluster' });
+    const ports = await openNats({
+      ...about,
+      shards: SHARDS,
+      state: (cell) => openStateCache({ path: join(into, 'cache'), cell }),
+      onAlarm: () => {},
+    });
+    const cluster = { role: 'worker', name: 'dora', version: '0' } as const;
+    const system = await createSystem({ ...ports, actors: [puppetType()], env, cluster });
+    try {
+      expect(missing(before, await accountFor(system))).toEqual([]);
+      const principal = { sub: 'ada', roles: ['user'] };
+      const n = before[0]!;
+      const repeated = { type: 'do', n, tells: [], appends: [], answer: 'never' };
+      await system.tell(puppet(FIRST[n % FIRST.length]!), repeated, { principal, key: 'new' });
+      await eventually(() => {
+        const { context } = system.inspect(puppet(FIRST[n % FIRST.length]!))!;
+        expect((context as Known).seen.filter((label) => label === `do:${n}`)).toHaveLength(2);
+      });
+    } finally {
+      await system.stop();
+    }
+  });
+
+  it('is encrypted, verified by folding every shard, and refused when it was changed', {
+    timeout: 120_000,
+  }, async () => {
+    const { identity, recipient } = newRecipientKeys();
+    const to = { folder: join(await scratch(), 'sealed') };
+    const sealed = { to, seal: { recipients: [recipient] }, secret: Buffer.alloc(32, 7) };
+    const { path, id } = await backUp(sealed);
+    const temporary = await scratch();
+    const openWith = { identities: [identity] };
+    const verified = await verifyBackup({ from: path, temporary, openWith });
+    expect(verified).toMatchObject({ id, shards: SHARDS });
+    expect(verified.actors).toBeGreaterThan(FIRST.length);
+    const other = { identities: [newRecipientKeys().identity] };
+    await expect(verifyBackup({ from: path, temporary, openWith: other })).rejects.toMatchObject({
+      code: 'UNAUTHORIZED',
+    });
+    const file = join(path, 'backup.troupe');
+    const bytes = readFileSync(file);
+    bytes[bytes.length >> 1]! ^= 1;
+    writeFileSync(file, bytes);
+    await expect(verifyBackup({ from: path, temporary, openWith })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+    expect(readdirSync(temporary)).toEqual([]);
+  });
+
+  it('leaves nothing when it is ended, and neither does a server that is not there', async () => {
+    const ended = new AbortController();
+    const to = { folder: join(await scratch(), 'ended') };
+    const onProgress = (what: string) => what.startsWith('shard') && ended.abort();
+    const making = backUp({ to, signal: ended.signal, onProgress });
+    await expect(making).rejects.toMatchObject({ code: 'CANCELLED' });
+    expect(await listBackups(to.folder)).toEqual([]);
+    const none = openClusterSource({ servers: [nats.url], name: 'backup', env: 'none' });
+    await expect(none).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 });
