@@ -53,7 +53,7 @@ describe.skipIf(!server)('backups of a cluster under load', () => {
     nats = await startNats({ path: server!.path });
     folder = await mkdtemp(join(tmpdir(), 'troupe-cluster-backup-'));
     await Promise.all(WORKERS.map((name) => says(startOne(name, 'worker'), 1)));
-    await says(startOne('gate', 'gateway'), 300);
+    await says(startOne("gate", "gateway"), 100);
   }, 90_000);
   afterAll(async () => {
     for (const { process } of children.values()) process.kill('SIGKILL');

@@ -46,6 +46,6 @@ async function load(): Promise<never> {
       )
       .then(({ kind }) => kind === 'accepted' && process.stdout.write(`${n}\n`))
       .finally(() => open--);
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
