@@ -1,5 +1,5 @@
 /** Backups of a cluster of processes under load. `TROUPE_CUTS=100` sets the number of cuts. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,23 +37,26 @@ describe.skipIf(!server)('backups of a cluster under load', () => {
   const children = new Map<string, Child>();
 
   const startOne = (name: string, role: LoadProcess['role']): Child => {
-    const spec: LoadProcess = { url: nats.url, name, role, folder, env: ENV, shards: SHARDS };
-    const child = program.start([JSON.stringify(spec)]);
+    const child = startIn(folder, name, role);
     children.set(name, child);
     return child;
+  };
+  const startIn = (path: string, name: string, role: LoadProcess['role']): Child => {
+    const spec = { url: nats.url, name, role, folder: path, env: ENV, shards: SHARDS };
+    return program.start([JSON.stringify(spec satisfies LoadProcess)]);
   };
   const says = (child: Child, lines: number) =>
     eventually(() => {
       if (child.lines().length < lines) throw new Error(`it printed too little: ${child.stderr()}`);
     });
-  const accepted = () => children.get('gate')!.lines().map(Number);
+  const accepted = () => children.get('gate')!.lines().map(Number.parseFloat);
 
   beforeAll(async () => {
     program = await bundle(join(import.meta.dirname, 'cluster-load.program.ts'));
     nats = await startNats({ path: server!.path });
     folder = await mkdtemp(join(tmpdir(), 'troupe-cluster-backup-'));
     await Promise.all(WORKERS.map((name) => says(startOne(name, 'worker'), 1)));
-    await says(startOne("gate", "gateway"), 100);
+    await says(startOne('gate', 'gateway'), 100);
   }, 90_000);
   afterAll(async () => {
     for (const { process } of children.values()) process.kill('SIGKILL');
@@ -197,6 +200,27 @@ describe.skipIf(!server)('backups of a cluster under load', () => {
       code: 'INVALID_ARGUMENT',
     });
     expect(readdirSync(temporary)).toEqual([]);
+  });
+
+  it('that is killed leaves no backup, and the next one is complete', {
+    timeout: 60_000,
+  }, async () => {
+    const to = { folder: join(await scratch(), 'killed') };
+    mkdirSync(to.folder);
+    for (let kills = 0; kills < 3; kills++) {
+      const child = startIn(to.folder, 'backup', 'backup');
+      await says(child, 1);
+      await pause(Math.random() * 300);
+      child.process.kill('SIGKILL');
+      await child.ended;
+    }
+    const whole = (await listBackups(to.folder)).length;
+    const before = accepted();
+    const { path } = await backUp({ to });
+    const listed = await listBackups(to.folder);
+    expect(listed).toHaveLength(whole + 1);
+    expect(listed.filter((each) => 'damage' in each)).toEqual([]);
+    expect(missing(before, await restoredNumbers(path))).toEqual([]);
   });
 
   it('leaves nothing when it is ended, and neither does a server that is not there', async () => {

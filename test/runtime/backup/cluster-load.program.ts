@@ -1,9 +1,12 @@
 /**
- * One process of a cluster, to be killed: a worker, or a gateway that sends messages over several
- * shards. The gateway prints the number of every accepted message. Its argument is a `LoadProcess`
+ * One process of a cluster, to be killed: a worker; a gateway that sends messages over several
+ * shards, and prints the number of every accepted message and how long its acceptance took in
+ * milliseconds; or one that backs up the cluster. Its argument is a `LoadProcess`
  * as JSON.
  */
 import { join } from 'node:path';
+import { createClusterBackup } from '../../../runtime/backup/cluster/create-cluster.ts';
+import { openClusterSource } from '../../../runtime/backup/cluster/cluster-source.ts';
 import { createSystem, openNats, openStateCache } from '../../../runtime/index.ts';
 import { puppetType } from '../system/puppet.ts';
 import { puppet } from '../system/world.ts';
@@ -12,6 +15,19 @@ import { FIRST, LAST, type LoadProcess, MIDDLE } from './cluster-load.ts';
 const OPEN_MAX = 8;
 const spec = JSON.parse(process.argv[2] ?? '') as LoadProcess;
 const { url, name, role, folder, env, shards } = spec;
+if (role === 'backup') {
+  const source = await openClusterSource({ servers: [url], name, env });
+  process.stdout.write('begins\n');
+  await createClusterBackup({
+    source,
+    config: { secrets: [], leftOut: [] },
+    to: { folder },
+    temporary: folder,
+    program: 'test',
+    async *files() {},
+  });
+  process.exit();
+}
 const ports = await openNats({
   servers: [url],
   name,
@@ -38,13 +54,16 @@ async function load(): Promise<never> {
     const middle = { to: puppet(MIDDLE[n % MIDDLE.length]!), event };
     const first = { type: 'do', n, tells: [middle], appends: [{ type: 'said', n }] };
     open++;
+    const at = performance.now();
     void system
       .tell(
         puppet(FIRST[n % FIRST.length]!),
         { ...first, answer: 'never' },
         { principal, key: `load-${n}` },
       )
-      .then(({ kind }) => kind === 'accepted' && process.stdout.write(`${n}\n`))
+      .then(({ kind }) => {
+        if (kind === 'accepted') process.stdout.write(`${n} ${performance.now() - at}\n`);
+      })
       .finally(() => open--);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

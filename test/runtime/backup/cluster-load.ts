@@ -8,7 +8,8 @@ import { puppet } from '../system/world.ts';
 export type LoadProcess = {
   readonly url: string;
   readonly name: string;
-  readonly role: 'worker' | 'gateway';
+  readonly role: 'worker' | 'gateway' | 'backup';
+  /** of its rows; of `backup`: the folder of backups */
   readonly folder: string;
   readonly env: string;
   readonly shards: number;
