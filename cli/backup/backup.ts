@@ -117,7 +117,7 @@ const createOfStore: CreateBackup = async (config, options) => {
 
 const createOfCluster: CreateBackup = async (config, options) => {
   const [{ openClusterSource }, { createClusterBackup }] = await Promise.all([
-    import('../../runtime/backup/cluster/cluster-source.ts'),
+    import('../../runtime/backup/cluster/nats-source.ts'),
     import('../../runtime/backup/cluster/create-cluster.ts'),
   ]);
   const { env } = config.nats;

@@ -8,7 +8,7 @@ import { domainOf } from '../../shard/commit/relay.ts';
 import { decodeKept, encodeKept, type OutItem } from '../../shard/commit/records.ts';
 import type { State } from '../../state/state.ts';
 import { type Frame, PAGE_BYTES } from '../../transfer/frames.ts';
-import type { ClusterSource } from './cluster-source.ts';
+import type { ClusterSource } from './nats-source.ts';
 import { LANES, type ShardCopy } from './shard-copy.ts';
 import { Outboxes, settledMail } from './settled-mail.ts';
 

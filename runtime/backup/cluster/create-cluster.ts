@@ -25,7 +25,7 @@ import {
 } from '../write-backup.ts';
 import { cutCluster, positionOf } from './cluster-cut.ts';
 import { clusterFrames } from './cluster-frames.ts';
-import type { ClusterSource } from './cluster-source.ts';
+import type { ClusterSource } from './nats-source.ts';
 import { ShardCopy } from './shard-copy.ts';
 
 export type ClusterBackupOptions = WriteBackupOptions & {

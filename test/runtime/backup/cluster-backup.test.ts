@@ -9,7 +9,7 @@ import {
   type ClusterBackupOptions,
   createClusterBackup,
 } from '../../../runtime/backup/cluster/create-cluster.ts';
-import { openClusterSource } from '../../../runtime/backup/cluster/cluster-source.ts';
+import { openClusterSource } from '../../../runtime/backup/cluster/nats-source.ts';
 import { restoreBackup } from '../../../runtime/backup/restore.ts';
 import { listBackups } from '../../../runtime/backup/folder.ts';
 import { verifyBackup } from '../../../runtime/backup/verify.ts';
@@ -230,7 +230,7 @@ describe.skipIf(!server)('backups of a cluster under load', () => {
     const making = backUp({ to, signal: ended.signal, onProgress });
     await expect(making).rejects.toMatchObject({ code: 'CANCELLED' });
     expect(await listBackups(to.folder)).toEqual([]);
-    const none = openClusterSource({ servers: [nats.url], name: 'backup', env: 'none' });
-    await expect(none).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    const absent = openClusterSource({ servers: [nats.url], name: 'backup', env: 'none' });
+    await expect(absent).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 });

@@ -6,7 +6,7 @@
  */
 import { join } from 'node:path';
 import { createClusterBackup } from '../../../runtime/backup/cluster/create-cluster.ts';
-import { openClusterSource } from '../../../runtime/backup/cluster/cluster-source.ts';
+import { openClusterSource } from '../../../runtime/backup/cluster/nats-source.ts';
 import { createSystem, openNats, openStateCache } from '../../../runtime/index.ts';
 import { puppetType } from '../system/puppet.ts';
 import { puppet } from '../system/world.ts';
