@@ -1,8 +1,8 @@
 /**
  * A local S3-compatible store for tests with one bucket. It has PUT (also conditional), GET (also
- * of a range), HEAD and DELETE of objects, uploads in parts, lists in pages of three, and the bucket settings as S3 or Google Cloud Storage returns them. It verifies
- * the signature (sigv4.ts) and the signed body of every request. A test can plan failures, each of
- * which occurs once.
+ * of a range), HEAD and DELETE of objects, uploads in parts, lists in pages of three, and the
+ * bucket settings as S3 or Google Cloud Storage returns them. It verifies the signature (sigv4.ts)
+ * and the signed body of every request. A test can plan failures, each of which occurs once.
  */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
