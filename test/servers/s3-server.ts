@@ -309,7 +309,10 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
 }
 
 function send(request: IncomingMessage, response: ServerResponse, object: StoredObject): void {
-  response.writeHead(object.status ?? 200, { ...object.headers, 'content-length': object.body.length });
+  response.writeHead(object.status ?? 200, {
+    ...object.headers,
+    'content-length': object.body.length,
+  });
   response.end(request.method === 'HEAD' ? undefined : object.body);
 }
 

@@ -5,7 +5,7 @@
  * another one's.
  *
  * `lock` is an object that is stored only if there is none: one process at a time writes or prunes.
- * Who holds it writes it again every minute. One that nobody has written for ten minutes is
+ * Who holds it writes it again every minute. One that was not written for ten minutes is
  * removed.
  */
 import { randomBytes } from 'node:crypto';
