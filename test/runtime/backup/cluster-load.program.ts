@@ -59,7 +59,8 @@ async function load(): Promise<never> {
       .tell(
         puppet(FIRST[n % FIRST.length]!),
         { ...first, answer: 'never' },
-        { principal, key: `load-${n}` },
+        // A backup may be restored long after a message was accepted.
+        { principal, key: `load-${n}`, ttlMs: 3_600_000 },
       )
       .then(({ kind }) => {
         if (kind === 'accepted') process.stdout.write(`${n} ${performance.now() - at}\n`);
