@@ -33,6 +33,7 @@ import { seedCluster, seedTenants } from '../installation/root-settings.ts';
 import { noticeSandbox } from '../installation/sandbox-notice.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
 import { erasureEffectsOf } from '../installation/erasure/erasure.ts';
+import { applyPending } from '../installation/erasure/pending.ts';
 import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { type ConfigOrigin, followConfiguration } from '../installation/live/follow.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
@@ -151,6 +152,8 @@ export async function startClusterGateway(
     const setup = createSetup(parts);
     const services = { ...processServices, setup, notes: agentNotes(parts) };
     const broker = { pubsub, node: id, shards: joined.shards };
+    // Before clients may read what a restored cell has to erase.
+    await applyPending(system, config.home);
     const gateway = await openGateway(config, system, services, joined, broker);
     void joined.channels.configure(system);
     joined.compare();

@@ -8,7 +8,7 @@ import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { TroupeError } from '../protocols/errors.ts';
 import { type BackupConfig } from '../runtime/backup/frames.ts';
-import type { SourceFile } from '../runtime/backup/create.ts';
+import type { SourceFile } from '../runtime/backup/file-frames.ts';
 import { TEMPORARY_PREFIX, writeFileDurably } from '../runtime/blobs/durable-file.ts';
 import {
   type Config,
@@ -36,6 +36,8 @@ const CARRIED = [
   'extensions',
   'tenants',
 ];
+/** Of these a cluster has its own in its cell, and workers have copies. */
+const IN_CELL: ReadonlySet<string> = new Set(['store/blobs', 'workspaces', 'artifacts']);
 /** Folders that hold secrets: only in encrypted backups. */
 const SEALED = ['a2a', 'mcp'];
 /** Made again, or replaced by what is in the backup otherwise. */
@@ -55,10 +57,14 @@ const REASONS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Files of the data folder as they are now. */
-export async function* backupFiles(config: Config, isSealed: boolean): AsyncGenerator<SourceFile> {
+export async function* backupFiles(
+  config: Config,
+  { isSealed, isCluster }: { readonly isSealed: boolean; readonly isCluster: boolean },
+): AsyncGenerator<SourceFile> {
   const { home } = config;
+  const carried = CARRIED.filter((folder) => !(isCluster && IN_CELL.has(folder)));
   const keys = new Set(movedKeys(config).map(({ path }) => path));
-  for (const folder of isSealed ? [...CARRIED, ...SEALED] : CARRIED)
+  for (const folder of isSealed ? [...carried, ...SEALED] : carried)
     for await (const path of filesBelow(home, folder)) {
       const from = join(home, path);
       if (isSealed || !keys.has(from)) yield { path, from };

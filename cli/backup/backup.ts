@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import {
   backupConfig,
   backupFiles,
@@ -11,17 +11,20 @@ import {
   readBackupNotes,
   refuseInside,
 } from '../../installation/backup-parts.ts';
-import { copyLedger, ledgerBeside, notePending } from '../../installation/erasure/pending.ts';
+import { ledgerFile, readLedger } from '../../installation/erasure/ledger.ts';
 import { defined } from '../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
-import type { CreatedBackup } from '../../runtime/backup/create.ts';
+import type { CreatedBackup, WriteBackupOptions } from '../../runtime/backup/write-backup.ts';
 import {
   type Config,
+  makeFolder,
+  natsOptions,
   natsServers,
   readSecretFile,
   storeFolder,
   writeSecretFile,
 } from '../../runtime/config/index.ts';
+import type { ListedBackup } from '../../runtime/backup/folder.ts';
 import type { OpenWith } from '../../runtime/transfer/envelope.ts';
 import { exitCodes, reportFailure } from '../exit.ts';
 import { type CommonOptions, loadFrom } from '../options.ts';
@@ -30,21 +33,29 @@ import { untilSignal } from '../processes/signals.ts';
 import { type PassphraseOptions, passphraseOf } from '../transfer/passphrase.ts';
 import { withProgress } from '../progress.ts';
 import { version } from '../version.ts';
+import { placeOf, type S3Options } from './place.ts';
 
 type Json = { readonly json?: boolean };
-type Opening = PassphraseOptions & { readonly identity?: string };
-export type ListOptions = CommonOptions & { readonly from?: string };
+export type Opening = PassphraseOptions & { readonly identity?: string };
+export type ListOptions = CommonOptions & S3Options & { readonly from?: string };
+type CreateBackup = (config: Config, options: WriteBackupOptions) => Promise<CreatedBackup>;
 export type CreateOptions = CommonOptions &
-  PassphraseOptions & {
+  PassphraseOptions &
+  S3Options & {
     readonly to: string;
     readonly recipient?: readonly string[];
     readonly keep?: number;
   };
-export type VerifyOptions = CommonOptions & Opening & { readonly temporary?: string };
-export type PruneOptions = Json & { readonly keep: number };
+export type VerifyOptions = CommonOptions & S3Options & Opening & { readonly temporary?: string };
+export type PruneOptions = CommonOptions & S3Options & { readonly keep: number };
 export type KeygenOptions = Json;
-export type RestoreOptions = Json &
-  Opening & { readonly data: string; readonly erasures?: readonly string[] };
+export type RestoreOptions = CommonOptions &
+  S3Options &
+  Opening & {
+    readonly data: string;
+    readonly erasures?: readonly string[];
+    readonly again?: boolean;
+  };
 
 const PASSPHRASE = 'TROUPE_BACKUP_PASSPHRASE';
 
@@ -52,46 +63,45 @@ const PASSPHRASE = 'TROUPE_BACKUP_PASSPHRASE';
 export async function create(options: CreateOptions): Promise<number> {
   const loaded = await loadFrom(options);
   const { config } = loaded;
-  refuseCluster(config);
-  const { createBackup } = await import('../../runtime/backup/create.ts');
+  const isCluster = backsUpCluster(config, options);
   const passphrase = await passphraseOf(options, PASSPHRASE);
   const { recipient: recipients = [], keep } = options;
   const isSealed = passphrase !== undefined || recipients.length > 0;
-  const path = resolve(options.to);
-  const isFile = path.endsWith('.troupe');
-  if (isFile && keep !== undefined)
+  const place = await placeOf(options.to, options, config);
+  if (place.kind === 'file' && keep !== undefined)
     throw new TroupeError('INVALID_ARGUMENT', '--keep needs a folder of backups');
-  if (isFile && existsSync(path))
-    throw new TroupeError('CONFLICT', `${path} exists already: name another file`);
-  refuseInside(config, path);
+  if (place.kind === 'file' && existsSync(place.path))
+    throw new TroupeError('CONFLICT', `${place.path} exists already: name another file`);
+  if (place.kind !== 's3') refuseInside(config, place.path);
+  makeFolder(config.home);
+  const ofBackup = await backupConfig(loaded, isSealed);
+  const secret = isSealed ? await objectSecret(config) : undefined;
   const signal = untilSignal();
   let made: CreatedBackup;
   try {
-    const ofBackup = await backupConfig(loaded, isSealed);
-    const secret = isSealed ? await objectSecret(config) : undefined;
     made = await withProgress(({ show }) =>
-      createBackup({
-        store: storeFolder(config),
-        files: () => backupFiles(config, isSealed),
-        config: ofBackup,
-        to: isFile ? { file: path } : { folder: path },
-        program: version,
-        seal: defined({ passphrase, recipients }),
-        ...defined({ secret }),
-        onProgress: show,
-        signal,
-      }),
+      place.write((to) =>
+        (isCluster ? createOfCluster : createOfStore)(config, {
+          files: () => backupFiles(config, { isSealed, isCluster }),
+          config: ofBackup,
+          to,
+          program: version,
+          seal: defined({ passphrase, recipients }),
+          ...defined({ secret }),
+          onProgress: show,
+          signal,
+        }),
+      ),
     );
   } catch (error) {
     if (!signal.aborted) throw error;
     reportFailure(error, options);
     return exitCodes.interrupted;
   }
-  await noteBackup(config, { to: path });
-  await copyLedger(config.home, isFile ? dirname(path) : path);
-  const { pruneBackups } = await import('../../runtime/backup/folder.ts');
-  const pruned = keep === undefined ? undefined : await pruneBackups(path, keep);
-  const { leftOut } = await backupConfig(loaded, isSealed);
+  await noteBackup(config, { to: place.path });
+  await place.copyLedger(config.home);
+  const pruned = keep === undefined ? undefined : await place.prune(keep);
+  const { leftOut } = ofBackup;
   if (options.json) printJson({ ...made, leftOut, ...(pruned && { pruned }) });
   else process.stdout.write(createdText(made));
   for (const line of leftOut) process.stderr.write(`left out: ${line}\n`);
@@ -100,18 +110,43 @@ export async function create(options: CreateOptions): Promise<number> {
   return exitCodes.ok;
 }
 
+const createOfStore: CreateBackup = async (config, options) => {
+  const { createBackup } = await import('../../runtime/backup/create.ts');
+  return createBackup({ ...options, store: storeFolder(config) });
+};
+
+const createOfCluster: CreateBackup = async (config, options) => {
+  const [{ openClusterSource }, { createClusterBackup }] = await Promise.all([
+    import('../../runtime/backup/cluster/nats-source.ts'),
+    import('../../runtime/backup/cluster/create-cluster.ts'),
+  ]);
+  const { env } = config.nats;
+  const { signal, onProgress } = options;
+  const source = await openClusterSource({
+    ...natsOptions(config),
+    name: 'troupe backup',
+    env,
+    ...defined({ signal, onStatus: onProgress }),
+  });
+  try {
+    return await createClusterBackup({ ...options, source });
+  } finally {
+    await source.close();
+  }
+};
+
 const createdText = ({ path, position, files, newBytes, encrypted }: CreatedBackup): string =>
   `${path}: position ${position}, ${files} files, ${bytes(newBytes)} of them new` +
   `${encrypted ? ', encrypted' : ''}\nNext: troupe backup verify ${path}\n`;
 
-function refuseCluster(config: Config): void {
-  if (existsSync(join(storeFolder(config), 'store.json'))) return;
-  if (natsServers(config.nats).length > 0)
-    throw new TroupeError(
-      'UNAVAILABLE',
-      'troupe backup does not back up a cluster yet, only the data folder of troupe start. For a ' +
-        'cluster, back up the streams of all NATS servers while every worker and gateway is stopped',
-    );
+/**
+ * Whether the cluster is backed up, and not the data folder.
+ * @throws TroupeError NOT_FOUND if there is neither
+ */
+function backsUpCluster(config: Config, { nats }: CreateOptions): boolean {
+  const hasStore = existsSync(join(storeFolder(config), 'store.json'));
+  if (nats === undefined && hasStore) return false;
+  if (natsServers(config.nats).length > 0) return true;
   throw new TroupeError('NOT_FOUND', `${config.home} contains no data of troupe`);
 }
 
@@ -122,110 +157,100 @@ export async function verify(path: string, options: VerifyOptions): Promise<numb
     import('../../runtime/backup/manifest.ts'),
   ]);
   const openWith = await openingOf(options);
+  const { config } = await loadFrom(options);
+  const place = await placeOf(path, options, config);
+  const temporary = resolve(options.temporary ?? tmpdir());
   const verified = await withProgress(({ show }) =>
-    verifyBackup({
-      from: path,
-      temporary: resolve(options.temporary ?? tmpdir()),
-      openWith,
-      onProgress: show,
+    place.read(temporary, async (from) => {
+      const found = await verifyBackup({ from, temporary, openWith, onProgress: show });
+      if (!hasManifest(found.path)) return found;
+      const { verifiedAt, shards, actors, pending } = found;
+      await noteVerified(found.path, verifiedAt, { shards, actors, pending })
+        .then(() => place.verified(found))
+        .catch((error: unknown) =>
+          warn(`the time cannot be noted in the backup: ${errorData(error).message}`),
+        );
+      return found;
     }),
   );
   const { id, createdAt, verifiedAt: at, cell, shards, actors, pending, counts } = verified;
-  if (hasManifest(verified.path))
-    await noteVerified(verified.path, at, { shards, actors, pending }).catch((error: unknown) =>
-      warn(`the time cannot be noted in the backup: ${errorData(error).message}`),
-    );
-  const noted = await noteHere(options, cell, { id, createdAt, at }).catch((error: unknown) => {
-    warn(`the time cannot be noted in the data folder: ${errorData(error).message}`);
-    return false;
-  });
+  const isOurs = isNotedPlace(config, path) ? cell : undefined;
+  const noted = await noteHere(config, { cell, isOurs }, { id, createdAt, at }).catch(
+    (error: unknown) => {
+      warn(`the time cannot be noted in the data folder: ${errorData(error).message}`);
+      return false;
+    },
+  );
   const { position } = verified;
-  const facts = { id, path: verified.path, cell, createdAt, verifiedAt: at, position, noted };
+  const shown = place.kind === 's3' ? `${place.path}/${id}` : verified.path;
+  const facts = { id, path: shown, cell, createdAt, verifiedAt: at, position, noted };
   if (options.json) printJson({ ...facts, shards, actors, pending, counts });
   else
     process.stdout.write(
-      `${verified.path} is complete: ${shards} shards, ${actors} actors, ${pending} pending messages, ` +
+      `${shown} is complete: ${shards} shards, ${actors} actors, ${pending} pending messages, ` +
         `${counts.files} files, position ${position}\n`,
     );
   return exitCodes.ok;
 }
 
+/**
+ * Whether the last backup of this data folder was written there: that is how a cluster's is known.
+ */
+function isNotedPlace(config: Config, path: string): boolean {
+  const { to } = readBackupNotes(config);
+  if (to === undefined) return false;
+  const named = path.startsWith('s3://') ? path : resolve(path);
+  return named === to || dirname(named) === to || named.startsWith(`${to}/`);
+}
+
 /** Noted only in the data folder that the backup is of: its metric and doctor read it. */
 async function noteHere(
-  options: CommonOptions,
-  cell: string,
+  config: Config,
+  { cell, isOurs }: { cell: string; isOurs: string | undefined },
   verified: { id: string; createdAt: number; at: number },
 ): Promise<boolean> {
-  const { config } = await loadFrom(options);
   const file = await readSecretFile(join(storeFolder(config), 'store.json'));
-  if (file === undefined || (JSON.parse(file) as { cell?: unknown }).cell !== cell) return false;
+  const own = file === undefined ? isOurs : (JSON.parse(file) as { cell?: unknown }).cell;
+  if (own !== cell) return false;
   await noteBackup(config, { verified });
   return true;
 }
 
-/** @throws TroupeError as `restoreBackup` */
-export async function restore(path: string, options: RestoreOptions): Promise<number> {
-  const { restoreBackup } = await import('../../runtime/backup/restore.ts');
-  const into = resolve(options.data);
-  const openWith = await openingOf(options);
-  const restored = await withProgress(({ show }) =>
-    restoreBackup({ from: path, into, openWith, onProgress: show }),
-  );
-  const { config, id, cell, createdAt, position, counts } = restored;
-  const { secrets, leftOut } = config;
-  const beside = [dirname(restored.path), restored.path].map(ledgerBeside);
-  const ledgers = [
-    ...new Set([...beside, ...(options.erasures ?? []).map((file) => resolve(file))]),
-  ];
-  const erasures = await notePending(into, ledgers, createdAt);
-  if (options.json)
-    printJson({ data: into, id, cell, createdAt, position, counts, secrets, leftOut, erasures });
-  else
-    process.stdout.write(
-      `${into}: restored from ${basename(restored.path)} of ${new Date(createdAt).toISOString()}\n`,
-    );
-  const next = [
-    'Before you start it:',
-    '- Make sure that the original does not run, and never runs again: two copies would do everything twice.',
-    ...secrets.map(({ path: key, from }) => `- Set the secret ${key}: it comes from ${from}.`),
-    ...leftOut.map((line) => `- Not in the backup: ${line}.`),
-    erasures > 0
-      ? `- ${erasures} erasures are newer than the backup: the start repeats them before it serves.`
-      : '- No ledger names an erasure since the backup. If there was one, restore again with --erasures.',
-    '- Effects that ran after the backup may run again. Channels such as WhatsApp may ask for a new login.',
-    `Then: troupe start --data ${into}`,
-  ];
-  process.stderr.write(`${next.join('\n')}\n`);
-  return exitCodes.ok;
-}
-
 export async function list(options: ListOptions): Promise<number> {
-  const { listBackups } = await import('../../runtime/backup/folder.ts');
-  const path = options.from ?? readBackupNotes((await loadFrom(options)).config).to;
-  if (path === undefined)
+  const { config } = await loadFrom(options);
+  const from = options.from ?? readBackupNotes(config).to;
+  if (from === undefined)
     throw new TroupeError('NOT_FOUND', 'there is no backup yet: troupe backup create --to FOLDER');
-  if (!existsSync(path)) throw new TroupeError('NOT_FOUND', `there is no folder ${resolve(path)}`);
-  const backups = await listBackups(resolve(path));
-  if (options.json) printJson({ folder: resolve(path), backups });
-  else
-    for (const each of backups) {
-      const text =
-        'damage' in each
-          ? each.damage
-          : `position ${each.position}${each.encrypted ? ', encrypted' : ''}, ` +
-            (each.verifiedAt === undefined
-              ? 'never verified'
-              : `verified ${new Date(each.verifiedAt).toISOString()}`);
-      process.stdout.write(`${each.id}  ${text}\n`);
-    }
+  const place = await placeOf(from, options, config);
+  const backups = await place.list();
+  const erasures = await readLedger(ledgerFile(config.home));
+  const marked = backups.map((each) => {
+    const later = 'damage' in each ? [] : erasures.filter(({ at }) => at >= each.createdAt);
+    const at = later.map((erasure) => erasure.at).sort((a, b) => a - b);
+    return { ...each, ...(at.length > 0 && { erasedAfter: at }) };
+  });
+  if (options.json) printJson({ folder: place.path, backups: marked });
+  else for (const each of marked) process.stdout.write(`${each.id}  ${stateOf(each)}\n`);
   return exitCodes.ok;
 }
 
-export async function prune(folder: string, { keep, json }: PruneOptions): Promise<number> {
-  const { pruneBackups } = await import('../../runtime/backup/folder.ts');
-  const pruned = await pruneBackups(resolve(folder), keep);
+/** @param erasedAfter times of erasures that a restore of the backup repeats */
+function stateOf(each: ListedBackup & { readonly erasedAfter?: readonly number[] }): string {
+  if ('damage' in each) return each.damage;
+  const { position, encrypted, verifiedAt, erasedAfter = [] } = each;
+  const verified =
+    verifiedAt === undefined ? 'never verified' : `verified ${new Date(verifiedAt).toISOString()}`;
+  const days = [...new Set(erasedAfter.map((at) => new Date(at).toISOString().slice(0, 10)))];
+  const erased =
+    days.length === 0 ? '' : `; contains data erased on ${days.join(', ')}: erased at restore`;
+  return `position ${position}${encrypted ? ', encrypted' : ''}, ${verified}${erased}`;
+}
+
+export async function prune(path: string, options: PruneOptions): Promise<number> {
+  const place = await placeOf(path, options, (await loadFrom(options)).config);
+  const pruned = await place.prune(options.keep);
   const { removed, kept, removedObjects } = pruned;
-  if (json) printJson(pruned);
+  if (options.json) printJson(pruned);
   else
     process.stdout.write(
       `removed ${removed.length} backups and ${removedObjects} files; ${kept.length} backups stay\n`,
@@ -246,7 +271,7 @@ export async function keygen(file: string, { json }: KeygenOptions): Promise<num
 
 const warn = (line: string): void => void process.stderr.write(`troupe: ${line}\n`);
 
-async function openingOf(options: Opening): Promise<OpenWith> {
+export async function openingOf(options: Opening): Promise<OpenWith> {
   const passphrase = await passphraseOf(options, PASSPHRASE);
   if (options.identity === undefined) return defined({ passphrase });
   const identity = await readFile(options.identity, 'utf8').catch((cause: unknown) => {

@@ -20,16 +20,27 @@ export type S3Place = {
   readonly bucket: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
+  /** of temporary keys */
+  readonly sessionToken?: string;
 };
 
 export type S3RequestsOptions = S3Place & {
+  /** what the store is for, in errors; default `the store of artifacts` */
+  readonly store?: string;
+  /** settings that name the bucket and its keys, in errors; default those of artifacts */
+  readonly settings?: S3Settings;
   readonly clock: Clock;
   /** maximum time of one attempt until its response begins, and again until it has ended */
   readonly timeoutMs: number;
 };
 
+/** Names of settings. */
+export type S3Settings = Readonly<
+  Record<'bucket' | 'region' | 'accessKeyId' | 'secretAccessKey', string>
+>;
+
 type Init = {
-  readonly method: 'GET' | 'HEAD' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
 };
@@ -39,6 +50,8 @@ const ATTEMPTS_MAX = 3;
 const BACKOFF_MS = 100;
 /** Statuses below 500 after which another attempt may succeed. */
 const AGAIN: ReadonlySet<number> = new Set([408, 429]);
+const DONE: ReadonlySet<number> = new Set([200, 204, 206]);
+const WRITING: ReadonlySet<string> = new Set(['PUT', 'POST']);
 const ERROR_BYTES_MAX = 65_536;
 
 export class S3Requests {
@@ -50,7 +63,7 @@ export class S3Requests {
   }
 
   /**
-   * The answer of status 200; undefined when there is no such object.
+   * The answer of status 200, 204 or 206; undefined when there is no such object.
    * @throws TroupeError UNAVAILABLE that says what the store said; PAYLOAD_TOO_LARGE for an answer
    */
   async send(key: string, init: Init): Promise<S3Answer | undefined> {
@@ -108,9 +121,9 @@ export class S3Requests {
       });
       const answer = abortableBody(fetched, signal);
       late.refresh();
-      if (answer.status === 200) return { headers: answer.headers, body: await bytesOf(answer) };
+      if (DONE.has(answer.status)) return { headers: answer.headers, body: await bytesOf(answer) };
       const code = codeOf(new TextDecoder().decode(await bytesOf(answer, ERROR_BYTES_MAX)));
-      if (answer.status === 404 && code !== 'NoSuchBucket' && init.method !== 'PUT')
+      if (answer.status === 404 && code !== 'NoSuchBucket' && !WRITING.has(init.method))
         return undefined;
       throw this.#refused(answer.status, code);
     } catch (cause) {
@@ -128,7 +141,7 @@ export class S3Requests {
   }
 
   #sign(url: URL, init: Init, more: { signQuery?: boolean; datetime?: string } = {}): AwsV4Signer {
-    const { accessKeyId, secretAccessKey, region } = this.#options;
+    const { accessKeyId, secretAccessKey, region, sessionToken } = this.#options;
     return new AwsV4Signer({
       url: url.toString(),
       method: init.method,
@@ -139,37 +152,45 @@ export class S3Requests {
       service: 's3',
       cache: this.#keys,
       datetime: this.datetime(),
+      ...defined({ sessionToken }),
       ...more,
     });
   }
 
   #refused(status: number, code: string): TroupeError {
     const said = `answered ${status}${code && ` ${code}`}`;
-    const remedy = REMEDIES[code];
+    const remedy = remediesOf(this.#options.settings ?? ARTIFACT_SETTINGS)[code];
     return this.#unavailable(remedy ? `${said}: ${remedy}` : said, { status, code });
   }
 
   #unavailable(what: string, why: { status: number; code?: string; cause?: unknown }): TroupeError {
-    const { endpoint, bucket } = this.#options;
+    const { endpoint, bucket, store = 'the store of artifacts' } = this.#options;
     const { status, code = '', cause } = why;
     return new TroupeError(
       'UNAVAILABLE',
-      `the store of artifacts, ${endpoint} with the bucket ${bucket}, ${what}`,
+      `${store}, ${endpoint} with the bucket ${bucket}, ${what}`,
       { cause, details: { status, store: code } },
     );
   }
 }
 
+const ARTIFACT_SETTINGS: S3Settings = {
+  bucket: 'a2a.artifacts.s3.bucket',
+  region: 'a2a.artifacts.s3.region',
+  accessKeyId: 'a2a.artifacts.s3.accessKeyId',
+  secretAccessKey: 'a2a.artifacts.s3.secretAccessKey',
+};
+
 /** Codes of the store that an operator can do something about. */
-const REMEDIES: Readonly<Record<string, string>> = {
-  NoSuchBucket: 'create the bucket, or set another one in a2a.artifacts.s3.bucket',
-  InvalidAccessKeyId: 'the store does not know a2a.artifacts.s3.accessKeyId',
-  SignatureDoesNotMatch: 'a2a.artifacts.s3.secretAccessKey does not belong to accessKeyId',
+const remediesOf = (names: S3Settings): Readonly<Record<string, string>> => ({
+  NoSuchBucket: `create the bucket, or set another one in ${names.bucket}`,
+  InvalidAccessKeyId: `the store does not know ${names.accessKeyId}`,
+  SignatureDoesNotMatch: `${names.secretAccessKey} does not belong to ${names.accessKeyId.split('.').at(-1)}`,
   AccessDenied:
     'permit the access key to read and write objects of the bucket, and to use its KMS key',
   RequestTimeTooSkewed: 'set the clock of this machine',
-  AuthorizationHeaderMalformed: 'set a2a.artifacts.s3.region to the region of the bucket',
-};
+  AuthorizationHeaderMalformed: `set ${names.region} to the region of the bucket`,
+});
 
 const codeOf = (xml: string): string => /<Code>([\w.]{1,64})<\/Code>/.exec(xml)?.[1] ?? '';
 

@@ -48,18 +48,10 @@ export type Pruned = {
  *   known, and nothing is removed; UNAVAILABLE (LOCKED) while a backup is written
  */
 export async function pruneBackups(folder: string, keep: number): Promise<Pruned> {
-  if (!Number.isSafeInteger(keep) || keep < 1)
-    throw new TroupeError('INVALID_ARGUMENT', 'keep at least 1 backup');
   if (!existsSync(folder)) throw new TroupeError('NOT_FOUND', `there is no folder ${folder}`);
   const lock = await lockFolder(folder);
   try {
-    const all = await backupsIn(folder);
-    const verified: string[] = [];
-    for (const id of all) if ((await verifiedAt(join(folder, id))) !== undefined) verified.push(id);
-    const stays = new Set([...all.slice(-keep), ...verified.slice(-1)]);
-    const used = new Set<string>();
-    for (const id of stays) for (const name of await objectsOf(join(folder, id))) used.add(name);
-    const removed = all.filter((id) => !stays.has(id));
+    const { removed, kept, used } = await choosePruned(folder, keep);
     for (const id of removed) {
       const trash = join(folder, TEMPORARY_PREFIX + id);
       await rename(join(folder, id), trash);
@@ -67,10 +59,30 @@ export async function pruneBackups(folder: string, keep: number): Promise<Pruned
       await rm(trash, { recursive: true, force: true });
     }
     const removedObjects = await removeOthers(folder, used);
-    return { removed, kept: all.filter((id) => stays.has(id)), removedObjects };
+    return { removed, kept, removedObjects };
   } finally {
     await lock.release();
   }
+}
+
+/**
+ * Which backups a prune removes, and the objects that the others use.
+ * @throws as `pruneBackups`
+ */
+export async function choosePruned(
+  folder: string,
+  keep: number,
+): Promise<Pick<Pruned, 'removed' | 'kept'> & { readonly used: ReadonlySet<string> }> {
+  if (!Number.isSafeInteger(keep) || keep < 1)
+    throw new TroupeError('INVALID_ARGUMENT', 'keep at least 1 backup');
+  const all = await backupsIn(folder);
+  const verified: string[] = [];
+  for (const id of all) if ((await verifiedAt(join(folder, id))) !== undefined) verified.push(id);
+  const stays = new Set([...all.slice(-keep), ...verified.slice(-1)]);
+  const used = new Set<string>();
+  for (const id of stays) for (const name of await objectsOf(join(folder, id))) used.add(name);
+  const removed = all.filter((id) => !stays.has(id));
+  return { removed, kept: all.filter((id) => stays.has(id)), used };
 }
 
 async function objectsOf(path: string): Promise<readonly string[]> {

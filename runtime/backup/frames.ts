@@ -9,14 +9,24 @@
  *   files       the segments of the write-ahead log
  *   end
  *
+ * In a backup of a cluster, `part` frames take the place of cut, rows and segments: each is one
+ * frame of an export (`runtime/transfer/frames.ts`). The blobs of the cell are files below
+ * `blobs/`.
+ *
  * A file is `file · piece … · fileEnd`, or one `object` that names its contents in the folder of
  * objects. A path that comes again replaces the earlier file.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler';
+import { checkFrame } from '../transfer/check-frame.ts';
+import type { Frame } from '../transfer/frames.ts';
 
-/** Of the frames, and the lowest reader that understands them. */
-export const BACKUP_FORMAT = 1;
+/** Of the frames. 2: backups of a cluster. */
+export const BACKUP_FORMAT = 2;
+/** The lowest reader that understands a backup of each kind. */
+export const MIN_READERS = { embedded: 1, cluster: 2 } as const;
+/** Place of the blobs of a cell, in a backup of a cluster. */
+export const BLOBS_FOLDER = 'blobs/';
 /** A page of rows, or a piece of a file, is closed when it has this number of bytes. */
 export const PAGE_BYTES = 256 * 1024;
 
@@ -32,7 +42,7 @@ const Header = Type.Object({
   minReader: Type.Integer({ minimum: 1 }),
   /** time of the backup and a random part; also the name of its folder */
   id: Type.String({ pattern: '^[0-9]{8}T[0-9]{9}Z-[0-9a-f]{8}$' }),
-  kind: Type.Literal('embedded'),
+  kind: Type.Union([Type.Literal('embedded'), Type.Literal('cluster')]),
   cell: Text(64),
   /** version of the program that wrote it */
   program: Text(100),
@@ -102,6 +112,8 @@ export type BackupFrame =
   | readonly ['cut', CutPoint]
   /** key, value, key, value, … */
   | readonly ['rows', BackupTable, readonly Uint8Array[]]
+  /** of a cluster */
+  | readonly ['part', Frame]
   | readonly ['end', BackupCounts];
 
 const Mode = Type.Integer({ minimum: 0, maximum: 0o777 });
@@ -119,6 +131,7 @@ const CHECKS: ReadonlyMap<unknown, TypeCheck<ReturnType<typeof Type.Tuple>>> = n
   named('link', Path, Path),
   named('cut', Point),
   named('rows', Table, Type.Array(Bytes)),
+  named('part', Type.Unknown()),
   named('end', Counts),
 ]);
 
@@ -129,4 +142,5 @@ export function checkBackupFrame(value: unknown): asserts value is BackupFrame {
   if (!check) throw new Error('it holds something that is not a frame of a backup');
   const fault = check.Errors(value).First();
   if (fault) throw new Error(`its frame "${String(name)}" is not valid at ${fault.path}`);
+  if (name === 'part') checkFrame((value as readonly unknown[])[1]);
 }

@@ -21,9 +21,10 @@ import { BACKUP_FORMAT } from './frames.ts';
 
 export const BACKUP_FILE = 'backup.troupe';
 export const OBJECTS_FILE = 'objects.txt';
-const MANIFEST_FILE = 'manifest.json';
-const VERIFIED_FILE = 'verified.json';
-const ID = /^\d{8}T\d{9}Z-[0-9a-f]{8}$/;
+export const MANIFEST_FILE = 'manifest.json';
+export const VERIFIED_FILE = 'verified.json';
+/** Of a backup. */
+export const ID = /^\d{8}T\d{9}Z-[0-9a-f]{8}$/;
 
 const Part = Type.Object({
   file: Type.String(),

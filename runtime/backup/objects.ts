@@ -30,30 +30,36 @@ export const readingFile = (path: string): AsyncIterable<Buffer> =>
 export class ObjectWriter {
   readonly #folder: string;
   readonly #secret: Uint8Array | undefined;
+  readonly #elsewhere: ReadonlySet<string>;
   /** of all objects that were referred to */
   readonly names = new Set<string>();
   /** contents that were not stored before */
   newObjects = 0;
   newBytes = 0;
 
-  /** @param secret encrypts; 32 bytes */
-  constructor(folder: string, secret?: Uint8Array) {
+  /**
+   * @param secret encrypts; 32 bytes
+   * @param elsewhere names of objects that are stored in another place, and are not written
+   */
+  constructor(folder: string, secret?: Uint8Array, elsewhere: ReadonlySet<string> = new Set()) {
     this.#folder = folder;
     this.#secret = secret;
+    this.#elsewhere = elsewhere;
   }
 
   /**
-   * Stores the contents of a file, unless they are stored.
+   * Stores the contents of a file, or bytes, unless they are stored.
    * @returns undefined when the file does not stop to change, for example a log
    * @throws the error of the operating system
    */
-  async put(path: string): Promise<ObjectRef | undefined> {
+  async put(from: string | Uint8Array): Promise<ObjectRef | undefined> {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-      const { sha256, bytes } = await hashOfFile(path);
+      const { sha256, bytes } = await hashOf(from);
       const ref = this.#refTo(sha256, bytes);
       this.names.add(ref.name);
+      if (this.#elsewhere.has(ref.name)) return ref;
       if (await isStored(objectFile(this.#folder, ref.name), ref)) return ref;
-      if (await this.#store(path, ref)) return ref;
+      if (await this.#store(from, ref)) return ref;
       this.names.delete(ref.name);
     }
     return undefined;
@@ -67,13 +73,16 @@ export class ObjectWriter {
   }
 
   /** @returns false when the file has changed since it was hashed */
-  async #store(path: string, { name, sha256, bytes, key }: ObjectRef): Promise<boolean> {
+  async #store(
+    from: string | Uint8Array,
+    { name, sha256, bytes, key }: ObjectRef,
+  ): Promise<boolean> {
     const target = objectFile(this.#folder, name);
     const folder = join(target, '..');
     makeFolder(folder);
     const draft = join(folder, `${TEMPORARY_PREFIX}${randomBytes(8).toString('hex')}`);
     const hash = createHash('sha256');
-    const contents = hashing(readingFile(path), hash);
+    const contents = hashing(reading(from), hash);
     const file = await open(draft, 'wx', 0o600);
     try {
       for await (const part of key ? sealStream(contents, key, NOTHING) : contents)
@@ -126,17 +135,20 @@ async function isStored(path: string, { key, bytes }: ObjectRef): Promise<boolea
   return found !== undefined && (key !== undefined || found.size === bytes);
 }
 
-async function hashOfFile(path: string): Promise<{ sha256: string; bytes: number }> {
+const reading = (from: string | Uint8Array): AsyncIterable<Uint8Array> | Iterable<Uint8Array> =>
+  typeof from === 'string' ? readingFile(from) : [from];
+
+async function hashOf(from: string | Uint8Array): Promise<{ sha256: string; bytes: number }> {
   const hash = createHash('sha256');
   let bytes = 0;
-  for await (const part of hashing(readingFile(path), hash)) bytes += part.length;
+  for await (const part of hashing(reading(from), hash)) bytes += part.length;
   return { sha256: hash.digest('hex'), bytes };
 }
 
 async function* hashing(
-  parts: AsyncIterable<Buffer>,
+  parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   hash: ReturnType<typeof createHash>,
-): AsyncGenerator<Buffer> {
+): AsyncGenerator<Uint8Array> {
   for await (const part of parts) {
     hash.update(part);
     yield part;

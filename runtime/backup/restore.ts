@@ -3,29 +3,25 @@
  * written beside it, verified, and renamed at the end. The cell keeps its name, which keys, intents
  * and mail contain, so the original must never run again beside it.
  */
-import { createHash, randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  lstatSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  type Stats,
-  writeSync,
-} from 'node:fs';
-import { chmod, readdir, rename, rm, rmdir, symlink } from 'node:fs/promises';
-import { basename, dirname, join, posix, resolve } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { syncFolder, TEMPORARY_PREFIX } from '../blobs/durable-file.ts';
 import { configFileName } from '../config/index.ts';
-import { writeDescription } from '../log/embedded-store.ts';
+import { openEmbedded } from '../embedded.ts';
+import { cellRow, FORMAT_VERSION, writeDescription } from '../log/embedded-store.ts';
 import { LmdbRows } from '../log/lmdb-rows.ts';
 import type { RowWrite } from '../log/rows.ts';
 import { makeFolder } from '../make-folder.ts';
 import type { OpenWith } from '../transfer/envelope.ts';
 import { checkFramedFile, damaged, readFramedFile } from '../transfer/framed-file.ts';
+import type { ExportHeader, Frame } from '../transfer/frames.ts';
+import { type FramesImport, importFrames } from '../transfer/import.ts';
+import { cellFrames } from './cluster/cell-frames.ts';
 import { wholeFrames } from './cut.ts';
+import { FolderFiles } from './folder-files.ts';
 import {
   BACKUP_FORMAT,
   type BackupConfig,
@@ -34,10 +30,8 @@ import {
   type BackupHeader,
   checkBackupFrame,
   type CutPoint,
-  type ObjectRef,
 } from './frames.ts';
 import { BACKUP_FILE, backupsIn, hasManifest, partOf, readManifest } from './manifest.ts';
-import { readObject } from './objects.ts';
 
 export type RestoreOptions = {
   /** a folder of backups (the newest one), the folder of one backup, or a file */
@@ -45,6 +39,11 @@ export type RestoreOptions = {
   /** absent, or empty */
   readonly into: string;
   readonly openWith?: OpenWith;
+  /**
+   * where the cell of a cluster's backup is written; default: a store in the new folder, for
+   * inspection
+   */
+  readonly cluster?: Pick<FramesImport, 'target' | 'env' | 'again' | 'signal'>;
   readonly onProgress?: (what: string) => void;
 };
 
@@ -91,14 +90,55 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     } finally {
       await writer.close();
     }
+    const restored = writer.restored();
+    await restoreCell(options, restored, writer.exported, source, join(draft, 'store'));
     await refuseContents(into);
     if (existsSync(into)) await rmdir(into);
     await rename(draft, into);
     await syncFolder(dirname(into));
-    return { ...writer.restored(), path: source.path };
+    return { ...restored, path: source.path };
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
+}
+
+/** The cell of a cluster's backup, which was read once from its begin to its end by now. */
+async function restoreCell(
+  { cluster, openWith, onProgress }: RestoreOptions,
+  { kind, cell }: Pick<Restored, 'kind' | 'cell'>,
+  header: ExportHeader | undefined,
+  { file, objects }: Source,
+  store: string,
+): Promise<void> {
+  if (kind === 'embedded' && cluster)
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `${file} is a backup of a data folder: restore it without --nats, and move the restored ` +
+        'folder with troupe export and troupe import',
+    );
+  if (kind === 'embedded' || !header) return;
+  const frames = cellFrames(framesOf(file, openWith), objects);
+  const about = { ...header, cell };
+  const progress = onProgress === undefined ? {} : { onProgress };
+  if (cluster) return void (await importFrames({ ...progress, ...cluster }, about, frames));
+  await newStore(store, cell);
+  const { store: opened, blobs } = await openEmbedded({ path: store });
+  try {
+    const target = { log: opened.log, blobs, clear: async () => {} };
+    await importFrames({ ...progress, target, env: 'local' }, about, frames);
+  } finally {
+    await opened.close();
+  }
+}
+
+/** An empty store of this cell. */
+async function newStore(path: string, cell: string): Promise<void> {
+  makeFolder(path);
+  const rows = new LmdbRows(path, MAP_SIZE_BYTES);
+  await rows.commit([cellRow(cell)]);
+  await rows.flushed();
+  await rows.close();
+  writeDescription(path, cell, FORMAT_VERSION);
 }
 
 type Source = { readonly path: string; readonly file: string; readonly objects?: string };
@@ -157,31 +197,25 @@ async function refuseContents(folder: string): Promise<void> {
   );
 }
 
-type Writing = { readonly path: string; readonly file: number; readonly mode: number };
-
 /** Writes the frames of a backup as a data folder, and counts what it wrote. */
 class DataFolderWriter {
   readonly #root: string;
-  readonly #objects: string | undefined;
-  readonly #paths = new Set<string>();
-  /** targets by paths; made at the end, so that no file is written through one */
-  readonly #links = new Map<string, string>();
+  readonly #files: FolderFiles;
   #rows: LmdbRows | undefined;
   #batch: RowWrite[] = [];
   #batchBytes = 0;
-  #writing: Writing | undefined;
-  #hash = createHash('sha256');
-  #bytes = 0;
-  #totalBytes = 0;
   #header: BackupHeader | undefined;
   #config: BackupConfig | undefined;
   #cut: CutPoint | undefined;
   #counts: BackupCounts | undefined;
+  #state = 0;
+  #mail = 0;
+  exported: ExportHeader | undefined;
 
   constructor(root: string, objects?: string) {
     this.#root = root;
-    this.#objects = objects;
-    makeFolder(join(root, 'store'));
+    this.#files = new FolderFiles(root, objects);
+    makeFolder(root);
   }
 
   restored(): Omit<Restored, 'path'> {
@@ -192,124 +226,43 @@ class DataFolderWriter {
   }
 
   async write(frame: BackupFrame): Promise<void> {
+    if (await this.#files.write(frame)) return;
     switch (frame[0]) {
       case 'backup':
         this.#header = frame[1];
+        if (!this.#isCluster) makeFolder(join(this.#root, 'store'));
         return;
       case 'config':
         this.#config = frame[1];
         return;
-      case 'file':
-        return this.#begin(frame[1], frame[2]);
-      case 'piece':
-        return this.#piece(frame[1]);
-      case 'fileEnd':
-        return this.#endFile(frame[1], frame[2]);
-      case 'object':
-        return this.#object(frame[1], frame[2], frame[3]);
-      case 'link':
-        return this.#link(frame[1], frame[2]);
       case 'cut':
         this.#cut = frame[1];
-        this.#rows = new LmdbRows(join(this.#root, 'store'), MAP_SIZE_BYTES);
+        if (!this.#isCluster) this.#rows = new LmdbRows(join(this.#root, 'store'), MAP_SIZE_BYTES);
         return;
       case 'rows':
         return this.#addRows(frame[1], frame[2]);
+      case 'part':
+        return this.#countPart(frame[1]);
       case 'end':
         return this.#end(frame[1]);
+      default:
     }
   }
 
   async close(): Promise<void> {
-    if (this.#writing) closeSync(this.#writing.file);
-    this.#writing = undefined;
+    this.#files.close();
     await this.#rows?.close();
     this.#rows = undefined;
   }
 
-  /** The place of a path; a crafted backup must not reach other folders. */
-  #pathOf(path: string): string {
-    const isInside = posix.normalize(path) === path && !posix.isAbsolute(path);
-    if (!isInside || path === '.' || path.split('/')[0] === '..' || path.includes('\\'))
-      throw new Error(`it names the path ${JSON.stringify(path)}`);
-    this.#paths.add(path);
-    return join(this.#root, path);
+  get #isCluster(): boolean {
+    return this.#header?.kind === 'cluster';
   }
 
-  #begin(path: string, mode: number): void {
-    if (this.#writing) throw new Error('a file has no end');
-    const target = this.#pathOf(path);
-    this.#makeRoom(path);
-    makeFolder(dirname(target));
-    this.#writing = { path: target, file: openSync(target, 'w', 0o600), mode };
-    this.#hash = createHash('sha256');
-    this.#bytes = 0;
-  }
-
-  #link(path: string, to: string): void {
-    const target = this.#pathOf(path);
-    this.#makeRoom(path);
-    rmSync(target, { force: true });
-    this.#links.delete(target);
-    this.#links.set(target, to);
-  }
-
-  /** Files are copied in two passes: what the second one found replaces what is in its way. */
-  #makeRoom(path: string): void {
-    const parts = path.split('/');
-    let isPresent = true;
-    for (let depth = 1; depth <= parts.length; depth++) {
-      const at = join(this.#root, ...parts.slice(0, depth));
-      this.#links.delete(at);
-      const found: Stats | undefined = isPresent
-        ? lstatSync(at, { throwIfNoEntry: false })
-        : undefined;
-      const isLast = depth === parts.length;
-      if (found?.isDirectory() === isLast) rmSync(at, { recursive: true, force: true });
-      isPresent = found !== undefined && found.isDirectory();
-    }
-  }
-
-  /** Those that the second pass did not replace by a file in their place or above them. */
-  async #makeLinks(): Promise<void> {
-    for (const [path, target] of this.#links) {
-      if (this.#isBelowFile(path)) continue;
-      makeFolder(dirname(path));
-      await rm(path, { recursive: true, force: true });
-      await symlink(target, path);
-    }
-  }
-
-  #isBelowFile(path: string): boolean {
-    for (let at = dirname(path); at !== this.#root; at = dirname(at))
-      if (existsSync(at)) return !lstatSync(at).isDirectory();
-    return false;
-  }
-
-  #piece(bytes: Uint8Array): void {
-    if (!this.#writing) throw new Error('a piece belongs to no file');
-    for (let done = 0; done < bytes.length; )
-      done += writeSync(this.#writing.file, bytes, done, bytes.length - done);
-    this.#hash.update(bytes);
-    this.#bytes += bytes.length;
-  }
-
-  async #endFile(bytes: number, sha256: string): Promise<void> {
-    if (!this.#writing) throw new Error('a file ends that was not begun');
-    const { path, file, mode } = this.#writing;
-    this.#writing = undefined;
-    closeSync(file);
-    await chmod(path, mode);
-    if (bytes !== this.#bytes || sha256 !== this.#hash.digest('hex'))
-      throw new Error(`the hash of ${path.slice(this.#root.length + 1)} is wrong`);
-    this.#totalBytes += bytes;
-  }
-
-  async #object(path: string, mode: number, ref: ObjectRef): Promise<void> {
-    if (this.#objects === undefined) throw new Error('a single file refers to objects');
-    this.#begin(path, mode);
-    for await (const part of readObject(this.#objects, ref)) this.#piece(part);
-    await this.#endFile(ref.bytes, ref.sha256);
+  #countPart(part: Frame): void {
+    if (part[0] === 'header') this.exported = part[1];
+    if (part[0] === 'rows') this.#state += part[1].length / 3;
+    if (part[0] === 'mail') this.#mail += part[2].length;
   }
 
   async #addRows(table: RowWrite['table'], cells: readonly Uint8Array[]): Promise<void> {
@@ -329,41 +282,41 @@ class DataFolderWriter {
 
   /** Everything is written: it must be what the backup counted. */
   async #end(said: BackupCounts): Promise<void> {
-    const { cell } = this.#header!;
-    const rows = this.#rows;
-    if (!rows || !this.#cut || !this.#config) throw new Error('parts of it are missing');
-    await this.#commit();
-    const all = { from: LOWEST_KEY, to: HIGHEST_KEY };
-    const count = (table: RowWrite['table']) => rows.count(table, all);
-    const counts: BackupCounts = {
-      meta: count('meta'),
-      log: count('log'),
-      state: count('state'),
-      entries: this.#entries(this.#cut, cell),
-      files: this.#paths.size,
-      bytes: this.#totalBytes,
-    };
+    if (!this.#cut || !this.#config) throw new Error('parts of it are missing');
+    const found = this.#isCluster ? this.#clusterCounts() : await this.#storeCounts(this.#cut);
+    const counts = { ...found, files: this.#files.paths.size, bytes: this.#files.totalBytes };
     for (const name of Object.keys(counts) as (keyof BackupCounts)[])
       if (counts[name] !== said[name])
         throw new Error(`it has ${counts[name]} of ${name}, and its end says ${said[name]}`);
-    await rows.flushed();
-    await this.#makeLinks();
+    await this.#rows?.flushed();
+    await this.#files.makeLinks();
     const { text } = this.#config;
-    if (text !== undefined) {
-      this.#begin(configFileName, 0o600);
-      this.#piece(Buffer.from(text));
-      closeSync(this.#writing!.file);
-      this.#writing = undefined;
-    }
-    writeDescription(join(this.#root, 'store'), cell, this.#cut.storeFormat);
+    if (text !== undefined) await this.#files.add(configFileName, Buffer.from(text));
+    if (!this.#isCluster)
+      writeDescription(join(this.#root, 'store'), this.#header!.cell, this.#cut.storeFormat);
     this.#counts = counts;
+  }
+
+  #clusterCounts() {
+    if (!this.exported) throw new Error('it has no header of its cell');
+    return { meta: 0, log: 0, state: this.#state, entries: this.#mail };
+  }
+
+  async #storeCounts(cut: CutPoint) {
+    const rows = this.#rows;
+    if (!rows) throw new Error('parts of it are missing');
+    await this.#commit();
+    const all = { from: LOWEST_KEY, to: HIGHEST_KEY };
+    const count = (table: RowWrite['table']) => rows.count(table, all);
+    const entries = this.#entries(cut, this.#header!.cell);
+    return { meta: count('meta'), log: count('log'), state: count('state'), entries };
   }
 
   /** Entries above the checkpoint. @throws Error when frames up to the position are missing */
   #entries({ checkpoint, position }: CutPoint, cell: string): number {
     let entries = 0;
     let last = checkpoint;
-    const segments = [...this.#paths].filter((path) => path.startsWith('store/wal/')).sort();
+    const segments = [...this.#files.paths].filter((path) => path.startsWith('store/wal/')).sort();
     for (const path of segments) {
       const bytes = readFileSync(join(this.#root, path));
       const found = wholeFrames(bytes, { name: basename(path), cell, checkpoint });

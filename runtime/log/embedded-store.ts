@@ -27,6 +27,7 @@ import { makeFolder } from '../make-folder.ts';
 import { checkDataFile } from './data-file.ts';
 import { lockFolder } from './folder-lock.ts';
 import { RewritableRows } from './rewritable-rows.ts';
+import type { RowWrite } from './rows.ts';
 import { corrupt, unreadable } from './store-errors.ts';
 import { openWalFolder, type WalFolder } from './wal/folder.ts';
 import { type Durability, openWalStore, type WalStore, type WalStoreOptions } from './wal-store.ts';
@@ -167,6 +168,13 @@ const openRows = (options: EmbeddedStoreOptions, exists: boolean): RewritableRow
   }
 };
 
+/** Makes a data file one of this cell. */
+export const cellRow = (cell: string): RowWrite => ({
+  table: 'meta',
+  key: CELL,
+  value: Buffer.from(cell),
+});
+
 /**
  * The store's cell is in LMDB and in a file next to it; a data file of another store is refused.
  */
@@ -185,7 +193,7 @@ const agreeOnCell = async (
   }
   if (cell === undefined) {
     cell = randomBytes(16).toString('hex');
-    await rows.commit([{ table: 'meta', key: CELL, value: Buffer.from(cell) }]);
+    await rows.commit([cellRow(cell)]);
   }
   if (description === undefined) writeDescription(path, cell);
   return cell;

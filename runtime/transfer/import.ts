@@ -37,19 +37,23 @@ export type ImportTarget = {
   clear(): Promise<void>;
 };
 
-export type ImportOptions = {
-  readonly target: ImportTarget;
-  /** first token of the new subjects */
-  readonly env: string;
+export type ImportOptions = FramesImport & {
   readonly file: string;
-  /** restart an interrupted import; default false */
-  readonly again?: boolean;
   /**
    * Called once, when the file is found whole and before anything is written: with its encrypted
    * keys, if it has any. An error ends the import; the returned function is called when the cell
    * belongs to this import.
    */
   readonly onKeys?: (keys: Uint8Array | undefined) => Promise<(() => Promise<void>) | undefined>;
+};
+
+/** What an import of frames needs, wherever they come from. */
+export type FramesImport = {
+  readonly target: ImportTarget;
+  /** first token of the new subjects */
+  readonly env: string;
+  /** restart an interrupted import; default false */
+  readonly again?: boolean;
   /**
    * Where files of artifacts are stored; called once, at the first file or before the cell opens.
    * Needed when the export has files.
@@ -79,17 +83,32 @@ type Importing = {
  * cell stays closed: `again` restarts the import
  */
 export async function importCell(options: ImportOptions): Promise<TransferSummary> {
-  const { file, onProgress, signal } = options;
+  const { file, onProgress } = options;
   onProgress?.(`checking ${file}`);
   const { header, bytes, sha256 } = await checkExportFile(file);
-  const { cell, shards, createdAt } = header;
   const takeKeys = await options.onKeys?.(await keysIn(file));
+  const onClaimed = async () => takeKeys?.();
+  const counts = await importFrames(options, header, readExportFile(file), onClaimed);
+  return { cell: header.cell, ...counts, bytes, sha256 };
+}
+
+/**
+ * Imports frames that were checked, the header among them or not.
+ * @throws as `importCell`
+ */
+export async function importFrames(
+  options: FramesImport,
+  header: ExportHeader,
+  frames: AsyncIterable<Frame>,
+  onClaimed?: () => Promise<void>,
+): Promise<TransferCounts> {
+  const { cell, shards, createdAt } = header;
   const record = await claim(options, header);
-  await takeKeys?.();
-  const counts = await new CellImport(options, header).run(readExportFile(file), signal);
+  await onClaimed?.();
+  const counts = await new CellImport(options, header).run(frames, options.signal);
   // Another import restarted in the meantime and has written its record, so this one is refused.
   await record.append(encodeCell({ cell, shards, createdAt }));
-  return { cell, ...counts, bytes, sha256 };
+  return counts;
 }
 
 /** The keys follow the header directly. */
@@ -105,7 +124,7 @@ async function keysIn(file: string): Promise<Uint8Array | undefined> {
  * Writes the record that closes the cell; returns the function that writes the one that opens it.
  */
 async function claim(
-  { target, env, again = false }: ImportOptions,
+  { target, env, again = false }: FramesImport,
   { cell, shards }: ExportHeader,
 ): Promise<Appender> {
   const { log } = target;
@@ -141,7 +160,7 @@ function refuseCell(env: string, found: Partial<Importing>, again: boolean): voi
 
 /** Everything between the two records of the cell. */
 class CellImport {
-  readonly #o: ImportOptions;
+  readonly #o: FramesImport;
   readonly #target: ImportTarget;
   readonly #env: string;
   readonly #header: ExportHeader;
@@ -154,7 +173,7 @@ class CellImport {
   #shard: ShardImport | undefined;
   #artifacts: Promise<Pick<Artifacts, 'put'>> | undefined;
 
-  constructor(options: ImportOptions, header: ExportHeader) {
+  constructor(options: FramesImport, header: ExportHeader) {
     const { target, env } = options;
     const { log } = target;
     this.#o = options;

@@ -1,8 +1,8 @@
 /**
- * A local S3-compatible store for tests with one bucket. It has PUT (also conditional), GET and
- * HEAD of objects, and the bucket settings as S3 or Google Cloud Storage returns them. It verifies
- * the signature (sigv4.ts) and the signed body of every request. A test can plan failures, each of
- * which occurs once.
+ * A local S3-compatible store for tests with one bucket. It has PUT (also conditional), GET (also
+ * of a range), HEAD and DELETE of objects, uploads in parts, lists in pages of three, and the
+ * bucket settings as S3 or Google Cloud Storage returns them. It verifies the signature (sigv4.ts)
+ * and the signed body of every request. A test can plan failures, each of which occurs once.
  */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -16,7 +16,12 @@ export type Fault =
   /** there is no response */
   | { readonly kind: 'silent' };
 
-export type StoredObject = { body: Buffer; headers: Record<string, string> };
+export type StoredObject = {
+  body: Buffer;
+  headers: Record<string, string>;
+  /** of an answer; default 200 */
+  status?: number;
+};
 
 /** Settings of the bucket, and what its policy permits. A test may change them. */
 export type Bucket = {
@@ -91,6 +96,7 @@ class Refusal extends Error {
 export async function startS3Server(): Promise<S3Server> {
   const settings = structuredClone(SAFE);
   const objects = new Map<string, StoredObject>();
+  const uploads: Store['uploads'] = new Map();
   const requests: string[] = [];
   const faults: Fault[] = [];
   const server = createServer((request, response) => {
@@ -99,7 +105,7 @@ export async function startS3Server(): Promise<S3Server> {
     if (fault?.kind === 'silent') return;
     if (fault?.kind === 'cut') request.socket.destroy();
     else
-      serve(request, { objects, settings }, fault).then(
+      serve(request, { objects, settings, uploads }, fault).then(
         (object) => send(request, response, object),
         (error: unknown) => refuse(request, response, error),
       );
@@ -123,9 +129,16 @@ export async function startS3Server(): Promise<S3Server> {
   };
 }
 
+type Store = {
+  objects: Map<string, StoredObject>;
+  settings: Bucket;
+  /** uploads in parts, by id */
+  uploads: Map<string, Map<number, Buffer>>;
+};
+
 async function serve(
   request: IncomingMessage,
-  store: { objects: Map<string, StoredObject>; settings: Bucket },
+  store: Store,
   fault: Fault | undefined,
 ): Promise<StoredObject> {
   const { objects, settings } = store;
@@ -136,7 +149,16 @@ async function serve(
   const [, bucket, ...rest] = request.url!.split('?', 1)[0]!.split('/');
   const key = decodeURIComponent(rest.join('/'));
   if (bucket !== BUCKET) throw new Refusal(404, 'NoSuchBucket');
-  if (key === '') return bucketAnswer(request.url!.split('?')[1] ?? '', settings, unsigned);
+  const query = request.url!.split('?')[1] ?? '';
+  if (key === '' && settings.listing && query.startsWith('list-type=2'))
+    return listOf(objects, new URLSearchParams(query));
+  if (key === '') return bucketAnswer(query, settings, unsigned);
+  const upload = uploadAnswer(store, { method: request.method!, key, query, body });
+  if (upload) return upload;
+  if (request.method === 'DELETE') {
+    objects.delete(key);
+    return { body: Buffer.alloc(0), headers: {}, status: 204 };
+  }
   if (request.method === 'PUT') {
     const headers = Object.fromEntries(
       KEPT.flatMap((name) =>
@@ -149,8 +171,59 @@ async function serve(
     return { body: Buffer.alloc(0), headers: {} };
   }
   const object = objects.get(key);
+  const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '');
+  if (object && range)
+    return {
+      ...object,
+      body: object.body.subarray(Number(range[1]), Number(range[2]) + 1),
+      status: 206,
+    };
   if (object) return object;
   throw settings.listing ? new Refusal(404, 'NoSuchKey') : new Refusal(403, 'AccessDenied');
+}
+
+const PAGE = 3;
+
+/** A page of a list; the token is the last key. */
+function listOf(objects: Store['objects'], query: URLSearchParams): StoredObject {
+  const after = query.get('continuation-token') ?? '';
+  const keys = [...objects.keys()]
+    .filter((key) => key.startsWith(query.get('prefix') ?? '') && key > after)
+    .sort();
+  const page = keys.slice(0, PAGE).map((key) => {
+    const size = objects.get(key)!.body.length;
+    return `<Contents><Key>${key.replaceAll('&', '&amp;')}</Key><Size>${size}</Size></Contents>`;
+  });
+  const next = keys.length > PAGE ? `<NextContinuationToken>${keys[PAGE - 1]}` : '';
+  const more = next && `${next}</NextContinuationToken>`;
+  return answerOf(`<ListBucketResult>${page.join('')}${more}</ListBucketResult>`);
+}
+
+/** Undefined for a request that is not about an upload in parts. */
+function uploadAnswer(
+  { objects, uploads }: Store,
+  { method, key, query, body }: { method: string; key: string; query: string; body: Buffer },
+): StoredObject | undefined {
+  const given = new URLSearchParams(query);
+  if (method === 'POST' && given.has('uploads')) {
+    const id = `upload+${uploads.size}`;
+    uploads.set(id, new Map());
+    return answerOf(`<InitiateMultipartUploadResult><UploadId>${id}</UploadId>`);
+  }
+  const id = given.get('uploadId');
+  if (id === null) return undefined;
+  const parts = uploads.get(id);
+  if (!parts) throw new Refusal(404, 'NoSuchUpload');
+  if (method === 'PUT') {
+    parts.set(Number(given.get('partNumber')), body);
+    return { body: Buffer.alloc(0), headers: { etag: `"${id}"` } };
+  }
+  uploads.delete(id);
+  if (method === 'DELETE') return { body: Buffer.alloc(0), headers: {}, status: 204 };
+  const numbers = [...body.toString().matchAll(/<PartNumber>(\d+)</g)].map(([, n]) => Number(n));
+  const whole = Buffer.concat(numbers.map((n) => parts.get(n)!));
+  objects.set(key, { body: whole, headers: {} });
+  return answerOf('<CompleteMultipartUploadResult>');
 }
 
 /** Returns the settings of the bucket, or a listing. */
@@ -236,7 +309,10 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
 }
 
 function send(request: IncomingMessage, response: ServerResponse, object: StoredObject): void {
-  response.writeHead(200, { ...object.headers, 'content-length': object.body.length });
+  response.writeHead(object.status ?? 200, {
+    ...object.headers,
+    'content-length': object.body.length,
+  });
   response.end(request.method === 'HEAD' ? undefined : object.body);
 }
 

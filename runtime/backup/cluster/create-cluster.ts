@@ -1,0 +1,135 @@
+/**
+ * Backs up a running cluster on NATS: a consistent cut of all shards (`cluster-cut.ts`), its blobs,
+ * and files of the data folder where the command runs. Workers and gateways are neither asked nor
+ * stopped.
+ *
+ * Rows and mail of the cut are in a temporary folder until they are written. Blobs are copied
+ * before and after the cut, as files of an embedded store are.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FORMAT_VERSION } from '../../log/embedded-store.ts';
+import { openStateCache } from '../../state/lmdb-cache.ts';
+import type { State } from '../../state/state.ts';
+import { Counter, type ExportHeader, FORMAT, type Frame } from '../../transfer/frames.ts';
+import { FileFrames } from '../file-frames.ts';
+import { type BackupFrame, BLOBS_FOLDER } from '../frames.ts';
+import type { ObjectWriter } from '../objects.ts';
+import {
+  type BackupContent,
+  type CreatedBackup,
+  newHeader,
+  type WriteBackupOptions,
+  writeBackup,
+} from '../write-backup.ts';
+import { cutCluster, positionOf } from './cluster-cut.ts';
+import { clusterFrames } from './cluster-frames.ts';
+import type { ClusterSource } from './nats-source.ts';
+import { ShardCopy } from './shard-copy.ts';
+
+export type ClusterBackupOptions = WriteBackupOptions & {
+  readonly source: ClusterSource;
+  /** where rows and mail are until they are written; default: the temporary folder */
+  readonly temporary?: string;
+};
+
+/** Snapshots of shards, and the bytes of large log entries: the frames contain both. */
+const LEFT_OUT = ['snap/', 'big/'];
+
+/**
+ * @throws TroupeError UNAVAILABLE when NATS does not answer, or shards are trimmed faster than they
+ * are read; else as `createBackup`
+ */
+export async function createClusterBackup(options: ClusterBackupOptions): Promise<CreatedBackup> {
+  const { source, temporary = tmpdir() } = options;
+  const header = newHeader(options, 'cluster', source.cell);
+  const scratch = await mkdtemp(join(temporary, 'troupe-backup-'));
+  const { cell } = source;
+  const rows = await openStateCache({ path: join(scratch, 'rows'), cell });
+  const mail = await openStateCache({ path: join(scratch, 'mail'), cell });
+  try {
+    const states = { rows, mail };
+    return await writeBackup(
+      options,
+      header,
+      (objects) => new ClusterContent(options, states, objects),
+    );
+  } finally {
+    await rows.close();
+    await mail.close();
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+type States = { readonly rows: State; readonly mail: State };
+
+class ClusterContent implements BackupContent {
+  readonly #o: ClusterBackupOptions;
+  readonly #states: States;
+  readonly #counter = new Counter();
+  readonly files: FileFrames;
+  readonly counts = { meta: 0, log: 0, state: 0, entries: 0 };
+  cutMs = 0;
+  position = 0;
+
+  constructor(options: ClusterBackupOptions, states: States, objects?: ObjectWriter) {
+    this.#o = options;
+    this.#states = states;
+    this.files = new FileFrames(options, objects);
+  }
+
+  async *frames(): AsyncGenerator<BackupFrame> {
+    const { source } = this.#o;
+    yield ['part', ['header', this.#header()]];
+    yield* this.files.all();
+    yield* this.#blobs();
+    const copies = this.#copies();
+    const from = performance.now();
+    await cutCluster(copies, { ...this.#o, assertWanted: () => this.files.assertWanted() });
+    this.cutMs = performance.now() - from;
+    this.position = positionOf(copies);
+    yield ['cut', { storeFormat: FORMAT_VERSION, checkpoint: 0, position: this.position }];
+    yield* this.#blobs();
+    for await (const frame of clusterFrames({ source, copies, rows: this.#states.rows })) {
+      this.files.assertWanted();
+      this.#count(frame);
+      yield ['part', frame];
+    }
+    yield ['part', ['end', this.#counter.counts]];
+  }
+
+  #header(): ExportHeader {
+    const { source, program } = this.#o;
+    const { cell, env, shards, createdAt } = source;
+    return { format: FORMAT, cell, env, shards, createdAt, exportedAt: Date.now(), program };
+  }
+
+  #copies(): readonly ShardCopy[] {
+    const { source } = this.#o;
+    return Array.from(
+      { length: source.shards },
+      (_, shard) => new ShardCopy({ ...source, ...this.#states, shard }),
+    );
+  }
+
+  /** One that was deleted since it was listed is not needed by the cut, or is in the first pass. */
+  async *#blobs(): AsyncGenerator<BackupFrame> {
+    const { blobs } = this.#o.source;
+    for (const name of await blobs.list('')) {
+      const path = BLOBS_FOLDER + name;
+      if (LEFT_OUT.some((prefix) => name.startsWith(prefix)) || this.files.isWritten(path))
+        continue;
+      const bytes = await blobs.get(name);
+      if (bytes === undefined) continue;
+      this.#counter.count(['blob', name, bytes]);
+      yield* this.files.contents(path, bytes);
+    }
+  }
+
+  #count(frame: Frame): void {
+    this.#counter.count(frame);
+    if (frame[0] === 'rows') this.counts.state += frame[1].length / 3;
+    if (frame[0] === 'mail') this.counts.entries += frame[2].length;
+  }
+}
