@@ -17,7 +17,7 @@ describe('a report', () => {
         path: 'gatway',
         message: 'unknown key; did you mean gateway?',
         allowed:
-          'agents, gateway, session, messages, channels, tools, hooks, plugins, skills, budget, memory, models, runtime, nats, cluster, a2a, mcp, agent2agent, tenants, log',
+          'agents, gateway, session, messages, channels, tools, hooks, plugins, skills, budget, memory, models, runtime, nats, cluster, a2a, mcp, agent2agent, retention, tenants, log',
         where: 'troupe.json5:2:3',
       },
       {
