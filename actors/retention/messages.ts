@@ -14,7 +14,10 @@ import {
 import type { Project, Reply, Tell } from '../../protocols/statechart.ts';
 import type { Args, RetentionContext } from './types.ts';
 
-function rowOf({ dueAt, everyMs, open, last, removed, error }: RetentionContext, state: RetentionState): RetentionRow {
+function rowOf(
+  { dueAt, everyMs, open, last, removed, error }: RetentionContext,
+  state: RetentionState,
+): RetentionRow {
   const sweep = open === null ? last : shown(open);
   return { state, dueAt, everyMs, removed, ...(sweep && { sweep }), ...(error && { error }) };
 }

@@ -154,8 +154,7 @@ export const openHour = ({ context, event }: Args): Change =>
   hasElapsed(context, event.meta.now) ? { hour: { since: event.meta.now, items: 0 } } : {};
 
 export const isSpent = ({ context, event }: Args): boolean =>
-  !hasElapsed(context, event.meta.now) &&
-  context.hour.items >= openOf(context).budget.itemsPerHour;
+  !hasElapsed(context, event.meta.now) && context.hour.items >= openOf(context).budget.itemsPerHour;
 
 export const isOver = ({ context }: Args): boolean => openOf(context).kinds.length === 0;
 export const hasItems = (_: Args, { items }: RetentionPicked): boolean => items.length > 0;

@@ -15,6 +15,7 @@ import type {
   SessionAbort,
   SessionAdopt,
   SessionClose,
+  SessionExpire,
   SessionCompact,
   SessionCycle,
   SessionEntry,
@@ -276,6 +277,7 @@ export type SessionEvent =
   | Delivered<SessionProbe>
   | Delivered<SessionCycle>
   | Delivered<SessionClose>
+  | Delivered<SessionExpire>
   | Delivered<SessionAdopt>
   | Delivered<SubagentEnded>
   | Delivered<ConversationAnswered>
