@@ -14,6 +14,7 @@ import { noticeSandbox } from '../installation/sandbox-notice.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
 import { erasureEffectsOf } from '../installation/erasure/erasure.ts';
 import { applyPending } from '../installation/erasure/pending.ts';
+import { retentionEffectsOf, startRetention } from '../installation/retention/retention.ts';
 import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { type ConfigOrigin, followConfiguration } from '../installation/live/follow.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
@@ -52,6 +53,7 @@ export async function startTroupe(
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
   const channels = createChannelHost(config, processServices, () => opening);
   const erasure = erasureEffectsOf(() => opening, { config, processServices, workspaces });
+  const retention = retentionEffectsOf(() => opening, { processServices });
   const opening: Promise<System> = createSystem({
     ...ports,
     ...processServices.options,
@@ -60,6 +62,7 @@ export async function startTroupe(
       ask: lateAsk(() => opening),
       channels,
       erasure,
+      retention,
       embeddingBatches: embeddingBatches({ processServices, workspaces, clustered: false }),
     }),
     shards: config.runtime.shards,
@@ -83,12 +86,13 @@ export async function startTroupe(
     processServices.plugins.start();
     openMcpServers(processServices, system, true);
     await startActors(system, config, processServices);
+    startRetention({ system, ...processServices });
     await channels.configure(system);
     const { file } = origin;
     const { watch } = following;
     const parts = { config, processServices, system, workspaces, file, watch, clustered: false };
     const setup = createSetup(parts);
-    const services = { ...processServices, setup, notes: agentNotes(parts), erasure };
+    const services = { ...processServices, setup, notes: agentNotes(parts), erasure, retention };
     const gateway = await openGateway(config, system, services, { tasks, channels });
     return { url: gateway.url, system, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {

@@ -27,6 +27,15 @@ export const NO_ITEMS: RetentionCounts = {
   memoryIndex: 0,
 };
 
+/** How long a kind is kept, as it was configured. */
+export type RetentionAge = {
+  readonly kind: RetentionKind;
+  /** as `90d`, or `keep` */
+  readonly age: string;
+  /** neither the tenant nor the section `retention` has one */
+  readonly isDefault: boolean;
+};
+
 export type RetentionBudget = {
   /** items that one turn removes, 1 to 1,000 */
   readonly itemsPerTurn: number;
