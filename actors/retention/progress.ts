@@ -119,7 +119,7 @@ const plus = (counts: RetentionCounts, kind: RetentionKind, more: number): Reten
 });
 
 export const noteFailure = (args: Args): Change => ({
-  ...changed(args, { attempts: openOf(args.context).attempts + 1 }),
+  ...changed(args, { attempts: Math.min(ATTEMPTS_MAX, openOf(args.context).attempts + 1) }),
   error: errorOf(args.event),
 });
 

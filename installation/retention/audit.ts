@@ -18,10 +18,9 @@ export const audit: KindSweep = {
       limit: LIST_MAX,
       ...(cursor !== null && { after: cursor }),
     });
-    for (const { key: day, value } of days) {
+    for (const { key: day } of days) {
       signal.throwIfAborted();
-      if (isOver(day, before) && value.lastAt < before)
-        picking.add(day, await isHeld(parts, tenant, day));
+      if (isOver(day, before)) picking.add(day, await isHeld(parts, tenant, day));
       if (picking.isFull) return picking.picked(day);
     }
     return picking.picked(null);

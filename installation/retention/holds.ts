@@ -57,7 +57,8 @@ export class Holds {
     if (rows.length === 0) return false;
     if (rows.some(({ kind }) => kind === 'tenant')) return true;
     const ids = new Set<string>(rows.map(({ id }) => id));
-    for (const { kind, id } of rows) if (kind === 'session') ids.add(address(tenant, 'session', id));
+    for (const { kind, id } of rows)
+      if (kind === 'session') ids.add(address(tenant, 'session', id));
     return mentions(value, (text) => ids.has(text));
   }
 

@@ -23,12 +23,7 @@ export type KindSweep = {
    * Removes items of one pick. May be repeated: what is gone already is removed.
    * @returns how many stay, because they are used again or held
    */
-  remove(
-    this: void,
-    parts: KindParts,
-    place: Place,
-    items: readonly string[],
-  ): Promise<number>;
+  remove(this: void, parts: KindParts, place: Place, items: readonly string[]): Promise<number>;
 };
 
 /** What a pick collects, until it has enough. */

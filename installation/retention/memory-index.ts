@@ -58,7 +58,11 @@ async function usedFolders(
   const used = new Set<string>();
   for (const [folder, names] of await foldersOf(parts, tenant))
     if (names.some(isAwaited)) used.add(folder);
-  for await (const { agentId, updatedAt } of rowsOf<SessionRow>(parts.system.index, 'sessions', tenant))
+  for await (const { agentId, updatedAt } of rowsOf<SessionRow>(
+    parts.system.index,
+    'sessions',
+    tenant,
+  ))
     if (updatedAt >= before) used.add(memoryPrefix(address(tenant, 'agent', agentId)));
   return used;
 }

@@ -28,7 +28,9 @@ export const ageMs = (age: string): number => Number(age.slice(0, -1)) * UNIT_MS
 const ownOf = ({ tenants }: Retention, tenant: string) =>
   Object.hasOwn(tenants, tenant) ? tenants[tenant]?.retention : undefined;
 
-/** As configured, as `90d` or `keep`; undefined: neither the tenant nor the installation has one. */
+/**
+ * As configured, as `90d` or `keep`; undefined: neither the tenant nor the installation has one.
+ */
 export const configuredAge = (
   config: Retention,
   tenant: string,
