@@ -212,14 +212,17 @@ export const askClose = on(
   },
 );
 
-/** Nothing is under way, waits or was said since. */
+/**
+ * Nothing is under way, waits or was said since. A session without an id was created by this
+ * message, because the one that it was sent to is deleted already.
+ */
 export const isUnused = on('session.expire', ({ context, event }): boolean => {
   const { run, queue, folded, reset, compaction, closing, ended, fork, importing } = context;
   const { children = [], reports = [], awaited = [], waits = [] } = context;
   const open = [run, reset, compaction, closing, ended, fork, importing];
   const waiting = [queue, folded, children, reports, awaited, waits];
   return (
-    context.updatedAt < event.before &&
+    (context.sessionId === '' || context.updatedAt < event.before) &&
     open.every((one) => one === undefined || one === null) &&
     waiting.every(({ length }) => length === 0)
   );

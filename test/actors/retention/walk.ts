@@ -28,14 +28,13 @@ class Seen {
     return Object.assign(new Seen(), this);
   }
 
-  take({ step, now }: Happened): void {
+  take({ step }: Happened): void {
     const context = step.live.snapshot.context as RetentionContext;
     for (const { value } of requestsOf<Project>(step.requests, 'project'))
       this.row = value as RetentionRow;
     const { open, hour } = context;
     demand(open?.items.length ?? 0, 'a turn is bounded').toBeLessThanOrEqual(BUDGET.itemsPerTurn);
-    if (now < hour.since + 3_600_000)
-      demand(hour.items, 'an hour is bounded').toBeLessThanOrEqual(BUDGET.itemsPerHour);
+    demand(hour.items, 'an hour is bounded').toBeLessThanOrEqual(BUDGET.itemsPerHour);
     const receipts = requestsOf<Tell>(step.requests, 'tell');
     for (const { event } of receipts) {
       const [record] = (event as unknown as { records: { on: Record<string, string> }[] }).records;
