@@ -154,12 +154,18 @@ function sweepText({
   return lines.join('');
 }
 
+/** What holds although no age is configured. */
+const STANDARD: Readonly<Partial<Record<RetentionAge['kind'], string>>> = {
+  deadLetters: 'open: keep, resolved: 30d',
+  history: 'runtime.history',
+};
+
 function listText(tenants: readonly TenantRetention[]): string {
   const rows = tenants.flatMap(({ tenant, kinds, sweeper }) =>
     kinds.map(({ kind, age, isDefault }) => [
       tenant,
       kind,
-      isDefault ? `${age} (default)` : age,
+      isDefault ? `${STANDARD[kind] ?? age} (default)` : age,
       `${sweeper?.sweep?.removed[kind] ?? ''}`,
       `${sweeper?.removed[kind] ?? ''}`,
     ]),

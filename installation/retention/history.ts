@@ -75,7 +75,7 @@ const isAnythingHeld = ({ config, holds }: KindParts): boolean =>
 
 async function removeItem(parts: KindParts, tenant: string, item: string): Promise<boolean> {
   const { system, holds } = parts;
-  const [what, position, name = ''] = item.split(' ');
+  const [, what, position, name = ''] = /^(turns|segment) (\d+) (.*)$/s.exec(item) ?? [];
   if (what === 'segment') {
     if (isAnythingHeld(parts)) return false;
     await system.retaining.removeSegments(Number(name), Number(position));

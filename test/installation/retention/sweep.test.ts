@@ -1,9 +1,17 @@
 /** Sweeps of a whole installation: what is older than its age goes, and nothing else. */
+import { utimes } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { memoryPrefix } from '../../../installation/blob-segments.ts';
 import { address } from '../../../protocols/address.ts';
 import { auditAddress, auditDay, type AuditNote } from '../../../protocols/audit.ts';
 import { legalHoldAddress } from '../../../protocols/erasure.ts';
 import { NO_ITEMS, retentionAddress, type RetentionRow } from '../../../protocols/retention.ts';
+import { fileOf } from '../../../runtime/artifacts/folder-room.ts';
+import { fileBlobsBeside } from '../../../runtime/blobs/files.ts';
+import { storeFolder } from '../../../runtime/config/index.ts';
+import { embeddedBlobsFolder } from '../../../runtime/embedded.ts';
+import { openFolderArtifacts } from '../../../runtime/artifacts/folder.ts';
 import { install } from '../../agent-runs/installation.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { scratchFolder } from '../../runtime/config/folder.ts';
@@ -191,4 +199,70 @@ it('has ages of its own for a tenant, which inherits the others', {
   expect(own.removed).toEqual({ ...NO_ITEMS, transcripts: 1 });
   expect(others.removed).toEqual({ ...NO_ITEMS, deadLetters: 1 });
   for (const key of KEYS) expect(troupe.sessionRow(key)).toBeDefined();
+});
+it('removes unused files, but none that a held session or the state of an actor names', {
+  timeout: 60_000,
+}, async () => {
+  const data = scratchFolder();
+  const config = { retention: { artifacts: '30d' } };
+  const troupe = await install({ config, data });
+  const path = join(data, 'artifacts');
+  const bucket = await openFolderArtifacts({
+    path,
+    publicUrl: () => 'http://127.0.0.1:1',
+    mimeTypes: ['text/plain'],
+  });
+  const put = (text: string) =>
+    bucket.put('default', Buffer.from(text), { contentType: 'text/plain' });
+  const [unused, held, named, young] = await Promise.all(
+    ['unused', 'held', 'named', 'young'].map(put),
+  );
+  const old = new Date(Date.now() - 31 * DAY_MS);
+  for (const { hash } of [unused!, held!, named!])
+    await utimes(fileOf(path, 'default', hash), old, old);
+  await troupe.run(KEYS[0]!, `look at ${held!.hash}`);
+  // The row of a session has its last message.
+  await troupe.run(KEYS[1]!, named!.hash);
+  const hold = { kind: 'session', id: KEYS[0]! } as const;
+  await ask(troupe.system, legalHoldAddress({ tenant: 'default', ...hold }), {
+    type: 'hold.set',
+    ...hold,
+    why: 'a case',
+    who: 'ada',
+  });
+  const row = await sweep(troupe);
+  expect(row.sweep!.removed).toEqual({ ...NO_ITEMS, artifacts: 1 });
+  expect(row.sweep!.found).toEqual(row.sweep!.removed);
+  await expect(bucket.get('default', unused!.hash)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  for (const { hash } of [held!, named!, young!]) await bucket.get('default', hash);
+});
+
+it('removes vectors of agents without an active session', { timeout: 60_000 }, async () => {
+  const data = scratchFolder();
+  const troupe = await install({ config: { retention: { memoryIndex: '1d' } }, data });
+  const blobs = fileBlobsBeside(embeddedBlobsFolder(storeFolder({ home: data })));
+  for (const agent of ['main', 'former'])
+    await blobs.put(`${memoryPrefix(address('default', 'agent', agent))}m/s`, Buffer.from(agent));
+  await troupe.run(KEYS[0]!, 'hello');
+  const row = await sweep(troupe);
+  expect(row.sweep!.removed).toEqual({ ...NO_ITEMS, memoryIndex: 1 });
+  expect(await blobs.list('memory/default/')).toEqual([
+    `${memoryPrefix(address('default', 'agent', 'main'))}m/s`,
+  ]);
+});
+
+it('keeps resolved letters resolved when others are removed', { timeout: 60_000 }, async () => {
+  const troupe = await installed({ deadLetters: '1d' });
+  const { deadLetters, retaining } = troupe.system;
+  for (const key of KEYS) await makeLetter(troupe, key);
+  const letters = await deadLetters.list();
+  await deadLetters.drop(letters[0]!.position, { who: 'ada', why: 'not needed' });
+  const removed = await deadLetters.list({ includeResolved: true });
+  await retaining.removeLetters('actors', new Set([removed[1]!.id]));
+  expect((await deadLetters.list()).map(({ to }) => to)).toEqual([letters[2]!.to]);
+  const all = await deadLetters.list({ includeResolved: true });
+  expect(all.map(({ id }) => id).toSorted()).toEqual([removed[0]!.id, removed[2]!.id].toSorted());
+  await retaining.removeLetters('actors', new Set(all.map(({ id }) => id)));
+  expect(await deadLetters.list({ includeResolved: true })).toEqual([]);
+  expect(await deadLetters.audits()).toHaveLength(1);
 });
