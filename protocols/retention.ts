@@ -96,6 +96,12 @@ export type RetentionRow = {
 export const retentionAddress = (tenant: string): Address =>
   address(tenant, 'retention', RETENTION_KEY);
 
+/**
+ * From retention: as `session.close`, if nothing is under way and the session was not active since
+ * `before`, epoch milliseconds. Otherwise it is refused with CONFLICT.
+ */
+export type SessionExpire = { type: 'session.expire'; before: number };
+
 // ---- effects
 
 export type RetentionPlan = {

@@ -129,11 +129,6 @@ export type SessionCycle = { type: 'session.cycle'; id: string; path: readonly s
  * again.
  */
 export type SessionClose = { type: 'session.close'; orphans?: OrphanPolicy };
-/**
- * From retention: as `session.close`, if nothing is under way and the session was not active since
- * `before`, epoch milliseconds. Otherwise it is refused with CONFLICT.
- */
-export type SessionExpire = { type: 'session.expire'; before: number };
 /** From a deleted session to the one that takes over its subagents. */
 export type SessionAdopt = { type: 'session.adopt'; children: readonly AdoptedChild[] };
 export type AdoptedChild = {

@@ -1,10 +1,15 @@
 /** Retaining: the port of what retention does below the actors. */
 import type { Address } from '../protocols/address.ts';
-import type { DeadLetter } from './system.ts';
 
 /** Where a dead letter is. */
-export type LetterPlace = Pick<DeadLetter, 'domain' | 'position'>;
-export type AgedLetter = DeadLetter & {
+export type LetterPlace = { readonly domain: string; readonly position: number };
+export type AgedLetter = LetterPlace & {
+  readonly id: string;
+  /** epoch milliseconds */
+  readonly at: number;
+  readonly to: string;
+  readonly from?: string;
+  readonly event?: unknown;
   /** epoch milliseconds; absent for an open letter */
   readonly resolvedAt?: number;
   /** it was redriven so recently that the redrive may be repeated */

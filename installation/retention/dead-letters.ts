@@ -4,7 +4,7 @@
  * repeated stays. An item is `DOMAIN ID`.
  */
 import type { AgedLetter } from '../../runtime/index.ts';
-import { parseAddress, type Address } from '../../protocols/address.ts';
+import { parseAddress } from '../../protocols/address.ts';
 import { type KindParts, type KindSweep, Picking } from './kind.ts';
 import { removesOpenLetters } from './rules.ts';
 
@@ -68,7 +68,7 @@ async function isHeld({ holds }: KindParts, tenant: string, letter: AgedLetter):
   const { to, from, event } = letter;
   for (const each of [to, from]) {
     if (each === undefined) continue;
-    const { type, key } = parseAddress(each as Address);
+    const { type, key } = parseAddress(each);
     if (type === 'session' && (await holds.isSessionHeld(tenant, key))) return true;
   }
   return holds.isNamedIn(tenant, [to, from, event]);

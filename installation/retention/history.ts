@@ -81,7 +81,7 @@ async function removeItem(parts: KindParts, tenant: string, item: string): Promi
     await system.retaining.removeSegments(Number(name), Number(position));
     return true;
   }
-  const { type, key } = parseAddress(name as Address);
+  const { type, key } = parseAddress(name);
   if (holds.isTenantHeld(tenant)) return false;
   if (type === 'session' && (await holds.isSessionHeld(tenant, key))) return false;
   await system.retaining.removeTurns(name as Address, Number(position));

@@ -3,7 +3,7 @@
  * hold of a user every session in which the user wrote. Rows are read again at each question, so a
  * hold that is set during a sweep counts for everything that is not removed yet.
  */
-import { address, type Address, parseAddress } from '../../protocols/address.ts';
+import { address, parseAddress } from '../../protocols/address.ts';
 import { LEGAL_HOLDS_INDEX, type LegalHoldRow } from '../../protocols/erasure.ts';
 import type { SessionRow } from '../../protocols/session.ts';
 import type { System } from '../../runtime/index.ts';
@@ -81,7 +81,7 @@ export class Holds {
       const row = this.#system.index.get<SessionRow>('sessions', tenant, keys.at(-1)!);
       const parent = row?.spawnedBy;
       if (parent === undefined) break;
-      keys.push(parent.includes('/session/') ? parseAddress(parent as Address).key : parent);
+      keys.push(parent.includes('/session/') ? parseAddress(parent).key : parent);
     }
     return keys;
   }

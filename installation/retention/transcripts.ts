@@ -7,7 +7,8 @@
 import { address } from '../../protocols/address.ts';
 import { errorData } from '../../protocols/errors.ts';
 import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';
-import type { SessionExpire, SessionRow } from '../../protocols/session.ts';
+import type { SessionExpire } from '../../protocols/retention.ts';
+import type { SessionRow } from '../../protocols/session.ts';
 import { askOrThrow, type System } from '../../runtime/index.ts';
 import { sessionsOf } from './holds.ts';
 import { type KindParts, type KindSweep, Picking, type Place, removeEach } from './kind.ts';

@@ -369,3 +369,18 @@ describe('keys that must agree', () => {
     ).toEqual(['log.level', 'gateway.auth.mode']);
   });
 });
+
+describe('an age of retention', () => {
+  it('is a number with a unit, or keep, also of a tenant', () => {
+    const text = `{
+  retention: { transcripts: '90d', audit: '1y', history: 'keep', artifacts: '90', deadLetters: '0d' },
+  tenants: { acme: { retention: { transcripts: 'never', itemsPerHour: 5 } } },
+}`;
+    expect(paths(text).toSorted()).toEqual([
+      'retention.artifacts',
+      'retention.deadLetters',
+      'tenants.acme.retention.itemsPerHour',
+      'tenants.acme.retention.transcripts',
+    ]);
+  });
+});
