@@ -98,6 +98,7 @@ export const shippedActors = (): ActorDefinition[] => [
   ...memoryActors(),
   ...channelActors(),
   ...taskActors(),
+  ...retentionActors(),
   ...pushActors(),
   ...factoryActors(),
 ];
@@ -285,15 +286,6 @@ const taskActors = (): ActorDefinition[] => [
     effects: erasureEffects,
     supervision: { onThrow: 'resume' },
   }),
-  // A failed sweeper resumes: a restart would lose what it has removed, before its receipt.
-  defineActor({
-    type: 'retention',
-    version: 1,
-    machine: retentionMachine,
-    effects: retentionEffects,
-    supervision: { onThrow: 'resume' },
-    idleMs: 10_000,
-  }),
   // A failed hold resumes: a restart would release it.
   defineActor({
     type: 'legal-hold',
@@ -308,6 +300,18 @@ const taskActors = (): ActorDefinition[] => [
     machine: listingMachine,
     effects: { checkSpecs },
     whenDone: 'forget',
+  }),
+];
+
+const retentionActors = (): ActorDefinition[] => [
+  // A failed sweeper resumes: a restart would lose what it has removed, before its receipt.
+  defineActor({
+    type: 'retention',
+    version: 1,
+    machine: retentionMachine,
+    effects: retentionEffects,
+    supervision: { onThrow: 'resume' },
+    idleMs: 10_000,
   }),
 ];
 

@@ -217,9 +217,9 @@ export const askClose = on(
  * message, because the one that it was sent to is deleted already.
  */
 export const isUnused = on('session.expire', ({ context, event }): boolean => {
-  const { run, queue, folded, reset, compaction, closing, ended, fork, importing } = context;
+  const { run, queue, folded, reset, compaction, closing, fork, importing } = context;
   const { children = [], reports = [], awaited = [], waits = [] } = context;
-  const open = [run, reset, compaction, closing, ended, fork, importing];
+  const open = [run, reset, compaction, closing, context.ended, fork, importing];
   const waiting = [queue, folded, children, reports, awaited, waits];
   return (
     (context.sessionId === '' || context.updatedAt < event.before) &&
