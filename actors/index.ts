@@ -2,6 +2,8 @@
 import { erasureEffects } from './erasure/effects/erasure-effects.ts';
 import { erasureMachine } from './erasure/machine.ts';
 import { legalHoldMachine } from './legal-hold/machine.ts';
+import { retentionEffects } from './retention/effects/retention-effects.ts';
+import { retentionMachine } from './retention/machine.ts';
 import { type ActorDefinition, defineActor } from '../runtime/index.ts';
 import { agentMessageEffects } from './agent-message/effects.ts';
 import { agentMessageMachine } from './agent-message/machine.ts';
@@ -96,6 +98,7 @@ export const shippedActors = (): ActorDefinition[] => [
   ...memoryActors(),
   ...channelActors(),
   ...taskActors(),
+  ...retentionActors(),
   ...pushActors(),
   ...factoryActors(),
 ];
@@ -297,6 +300,18 @@ const taskActors = (): ActorDefinition[] => [
     machine: listingMachine,
     effects: { checkSpecs },
     whenDone: 'forget',
+  }),
+];
+
+const retentionActors = (): ActorDefinition[] => [
+  // A failed sweeper resumes: a restart would lose what it has removed, before its receipt.
+  defineActor({
+    type: 'retention',
+    version: 1,
+    machine: retentionMachine,
+    effects: retentionEffects,
+    supervision: { onThrow: 'resume' },
+    idleMs: 10_000,
   }),
 ];
 

@@ -114,6 +114,11 @@ const GROUPS: readonly (OperationGroup | AddCommands)[] = [
     load: async () => (await import('../operations/legal-holds.ts')).legalHolds,
   },
   {
+    name: 'retention',
+    about: 'how long data is kept by tenant and kind, and what sweeps remove',
+    load: async () => (await import('../operations/retention.ts')).retention,
+  },
+  {
     name: 'effects',
     about: 'effects with an unknown outcome, for an operator to decide',
     load: async () => (await import('../operations/effects.ts')).effects,

@@ -34,6 +34,7 @@ import { noticeSandbox } from '../installation/sandbox-notice.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
 import { erasureEffectsOf } from '../installation/erasure/erasure.ts';
 import { applyPending } from '../installation/erasure/pending.ts';
+import { retentionEffectsOf, startRetention } from '../installation/retention/retention.ts';
 import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { type ConfigOrigin, followConfiguration } from '../installation/live/follow.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
@@ -150,12 +151,14 @@ export async function startClusterGateway(
     const { watch } = following;
     const parts = { config, processServices, system, workspaces, file, watch, clustered: true };
     const setup = createSetup(parts);
-    const services = { ...processServices, setup, notes: agentNotes(parts) };
+    const retention = retentionEffectsOf(() => Promise.resolve(system), { processServices });
+    const services = { ...processServices, setup, notes: agentNotes(parts), retention };
     const broker = { pubsub, node: id, shards: joined.shards };
     // Before clients may read what a restored cell has to erase.
     await applyPending(system, config.home);
     const gateway = await openGateway(config, system, services, joined, broker);
     void joined.channels.configure(system);
+    startRetention({ system, ...processServices });
     joined.compare();
     return { id, name, url: gateway.url, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {
@@ -257,12 +260,14 @@ async function joinCluster(
     const tasks = await openTaskParts(config, processServices, options.own, blobs);
     const workspaces = workspacesOf(config, { blobs, cell, node: `${role}-${name}` });
     const channels = createChannelHost(config, processServices, () => opening);
+    const retention = retentionEffectsOf(() => opening, { processServices });
     const opening: Promise<System> = createSystem({
       ...ports,
       ...system,
       services: allServices(processServices, {
         ...tasks.services,
         erasure: erasureEffectsOf(() => opening, { config, processServices, workspaces }),
+        retention,
         ...(role === 'worker' ? { node: name } : {}),
         ask: lateAsk(() => opening),
         channels,

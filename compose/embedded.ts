@@ -12,8 +12,13 @@ import { closeAll, once, openGateway } from './gateway.ts';
 import { watchBackups } from '../installation/backup-parts.ts';
 import { noticeSandbox } from '../installation/sandbox-notice.ts';
 import { agentNotes } from '../installation/agent-notes.ts';
-import { erasureEffectsOf } from '../installation/erasure/erasure.ts';
+import { erasureEffectsOf, type ErasureParts } from '../installation/erasure/erasure.ts';
 import { applyPending } from '../installation/erasure/pending.ts';
+import {
+  retentionEffectsOf,
+  type RetentionParts,
+  startRetention,
+} from '../installation/retention/retention.ts';
 import { embeddingBatches } from '../installation/embedding-batches.ts';
 import { type ConfigOrigin, followConfiguration } from '../installation/live/follow.ts';
 import { createSetup } from '../installation/setup/create-setup.ts';
@@ -51,7 +56,7 @@ export async function startTroupe(
   watchBackups(config, processServices.metrics);
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
   const channels = createChannelHost(config, processServices, () => opening);
-  const erasure = erasureEffectsOf(() => opening, { config, processServices, workspaces });
+  const removal = removalOf(() => opening, { config, processServices, workspaces });
   const opening: Promise<System> = createSystem({
     ...ports,
     ...processServices.options,
@@ -59,7 +64,7 @@ export async function startTroupe(
       ...tasks.services,
       ask: lateAsk(() => opening),
       channels,
-      erasure,
+      ...removal,
       embeddingBatches: embeddingBatches({ processServices, workspaces, clustered: false }),
     }),
     shards: config.runtime.shards,
@@ -88,7 +93,7 @@ export async function startTroupe(
     const { watch } = following;
     const parts = { config, processServices, system, workspaces, file, watch, clustered: false };
     const setup = createSetup(parts);
-    const services = { ...processServices, setup, notes: agentNotes(parts), erasure };
+    const services = { ...processServices, setup, notes: agentNotes(parts), ...removal };
     const gateway = await openGateway(config, system, services, { tasks, channels });
     return { url: gateway.url, system, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {
@@ -96,6 +101,11 @@ export async function startTroupe(
     throw error;
   }
 }
+
+const removalOf = (opening: () => Promise<System>, parts: ErasureParts & RetentionParts) => ({
+  erasure: erasureEffectsOf(opening, parts),
+  retention: retentionEffectsOf(opening, parts),
+});
 
 const openStore = (config: Config) =>
   openEmbedded({ path: storeFolder(config), durability: config.runtime.durability });
@@ -108,11 +118,12 @@ const openStore = (config: Config) =>
 async function startActors(
   system: System,
   config: Config,
-  { agents, log }: Pick<ProcessServices, 'agents' | 'log'>,
+  { agents, log, live }: Pick<ProcessServices, 'agents' | 'log' | 'live'>,
 ): Promise<void> {
   await startRoot(system, agents, START_MS).catch((error: unknown) =>
     log.error({ alarm: true }, errorData(error).message),
   );
   await startTenants(system, config, log);
   await applyPending(system, config.home);
+  startRetention({ system, live, log });
 }

@@ -12,6 +12,7 @@ import { agentNames } from '../installation/agent-names.ts';
 import { watchCell } from '../installation/cell-gauges.ts';
 import { messageHooks, withGatewayHooks } from '../installation/gateway-hooks.ts';
 import { pageFolder } from '../installation/page-folder.ts';
+import { watchRetention } from '../installation/retention/retention-gauges.ts';
 import { warningsOf } from '../installation/start-rules.ts';
 import { publishedBy } from '../installation/tailscale-publication.ts';
 import { partsFor } from '../installation/tenant-parts.ts';
@@ -37,6 +38,7 @@ export async function openGateway(
 ): Promise<Gateway> {
   processServices.metrics.watch(system, cluster);
   watchCell(processServices, system);
+  watchRetention(processServices.metrics, system, config);
   const webhooks = webhookRoutes(channels);
   if (!config.a2a.enabled)
     return openClients(config, system, processServices, { routes: webhooks });

@@ -1,6 +1,7 @@
 /** What operations use of a process, for its HTTP routes and its WebSocket clients. */
 import { payloadsIn, readPayload } from '../channels/gateway/devices/node-payloads.ts';
 import { agentNames } from '../installation/agent-names.ts';
+import { retentionReads } from '../installation/retention/retention.ts';
 import { remoteServersOf } from '../installation/remote-servers.ts';
 import { partsFor } from '../installation/tenant-parts.ts';
 import type { OperationServices } from '../operations/operation.ts';
@@ -29,6 +30,10 @@ export const operationServices = (
   agents: (tenant) => agentNames(processServices, tenant),
   notes: processServices.notes ?? NO_NOTES,
   erasure: processServices.erasure ?? NO_ERASURE,
+  retention: retentionReads(
+    processServices.retention ?? { plan: unavailable },
+    processServices.live,
+  ),
   sign: async (tenant, hash) => {
     const bucket = await processServices.bucket.value;
     return (await bucket.sign(tenant, hash)).artifact_uri;

@@ -1,4 +1,5 @@
 /** What every process needs to run actors: embedded, worker or gateway. */
+import type { RetentionEffects } from '../protocols/retention.ts';
 import type { Logger } from 'pino';
 import { rootAddress, shippedActors } from '../actors/index.ts';
 import type { Hooks } from '../agent/hooks/hooks.ts';
@@ -62,6 +63,7 @@ export type ProcessServices = InstallationParts & {
     | 'tenantWeights'
     | 'history'
     | 'tenantRunningMax'
+    | 'tidiesDeadLetters'
   >;
 };
 
@@ -70,6 +72,7 @@ export type GatewayServices = ProcessServices & {
   readonly setup?: (tenant: string) => Setup;
   readonly notes?: OperationServices['notes'];
   readonly erasure?: OperationServices['erasure'];
+  readonly retention?: RetentionEffects;
 };
 
 /** Parts in addition to the built-in ones. */
@@ -144,6 +147,7 @@ export function createProcessServices(
       tenantRunningMax: () => live.now.a2a.quota.runningMax,
       refusalOf: disks.refusalOf,
       onAlarm: (what) => log.warn({ alarm: true }, what),
+      tidiesDeadLetters: false,
       onDeadLetter: (letter) => metrics.deadLetter(deadLetterLabels(letter)),
     },
   };

@@ -46,7 +46,7 @@ export async function openArtifacts(
   options: OpenArtifactsOptions = {},
 ): Promise<Artifacts> {
   const { publicUrl, artifacts } = config.a2a;
-  const { s3, encryptionKey, mimeTypes, bytesMax, keepDays } = artifacts;
+  const { s3, encryptionKey, mimeTypes, bytesMax } = artifacts;
   const clock = options.clock ? { clock: options.clock } : {};
   if (s3) {
     const { accessKeyId, secretAccessKey, ...place } = s3;
@@ -55,7 +55,7 @@ export async function openArtifacts(
   }
   const base = publicUrl?.replace(/\/+$/, '');
   const url = base === undefined ? (options.publicUrl ?? (() => gatewayUrl(config))) : () => base;
-  const common = { publicUrl: url, mimeTypes, bytesMax, keepDays, ...clock };
+  const common = { publicUrl: url, mimeTypes, bytesMax, ...clock };
   const folder = () =>
     openFolderArtifacts({
       ...common,

@@ -3,6 +3,7 @@
  * the cell is read from the folder, and moves to the cell when it is read or signed.
  */
 import { errorData } from '../protocols/errors.ts';
+import type { UnusedArtifacts } from '../runtime/artifacts/artifacts.ts';
 import type { Artifacts } from '../runtime/index.ts';
 
 /** @param folder uses the same key for URLs as the cell */
@@ -27,5 +28,17 @@ export function withFolder(cell: Artifacts, folder: Artifacts): Artifacts {
       await folder.remove(tenant, hash);
     },
     resolve: (tenant, uri) => cell.resolve(tenant, uri),
+    ...(cell.unused && folder.unused && { unused: ofBoth(cell.unused, folder.unused) }),
   };
 }
+
+const ofBoth = (cell: UnusedArtifacts, folder: UnusedArtifacts): UnusedArtifacts => ({
+  async list(...place) {
+    const found = [...(await cell.list(...place)), ...(await folder.list(...place))];
+    return [...new Set(found)].toSorted();
+  },
+  async remove(...file) {
+    const isGone = await cell.remove(...file);
+    return (await folder.remove(...file)) && isGone;
+  },
+});

@@ -20,6 +20,7 @@ import { nodes } from './nodes.ts';
 import type { Resource } from './operation.ts';
 import { pairing } from './pairing.ts';
 import { plugins } from './plugins.ts';
+import { retention } from './retention.ts';
 import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
 import { settings } from './settings.ts';
@@ -59,6 +60,7 @@ export const RESOURCES: readonly Resource[] = [
   audit,
   erasures,
   legalHolds,
+  retention,
   settings,
   cluster,
   upgrade,

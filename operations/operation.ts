@@ -18,6 +18,7 @@ import type { Scope } from '../protocols/gateway/connect.ts';
 import type { NoteInfo, NotesFound } from '../protocols/memory.ts';
 import type { ModelRules } from '../protocols/models/model-choice.ts';
 import type { PluginRow } from '../protocols/plugin.ts';
+import type { RetentionAge, RetentionPlan } from '../protocols/retention.ts';
 import type { ClusterValues } from '../protocols/settings.ts';
 import type { RemoteServer } from '../protocols/remote-server.ts';
 import type { Metrics, System } from '../runtime/index.ts';
@@ -74,6 +75,13 @@ export type OperationServices = {
   };
   /** of this process */
   readonly erasure: Pick<ErasureEffects, 'survey'>;
+  readonly retention: {
+    /** of the configuration */
+    tenants(this: void): readonly string[];
+    ages(this: void, tenant: string): readonly RetentionAge[];
+    /** What a sweep would remove now. @throws TroupeError UNAVAILABLE */
+    plan(this: void, tenant: string): Promise<RetentionPlan>;
+  };
   /**
    * A signed URL of a file of the tenant, GET only.
    * @throws TroupeError NOT_FOUND, UNAVAILABLE

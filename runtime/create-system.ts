@@ -13,6 +13,7 @@ import { ClockWatch } from './clock/clock-watch.ts';
 import { type Clock, systemClock } from './clock/clock.ts';
 import { DeadLetterLog } from './dead-letters.ts';
 import { StoreErasing } from './erasing.ts';
+import { LogRetaining } from './retaining.ts';
 import { ClusterNode } from './cluster/cluster-node.ts';
 import { MessageClient } from './message-client.ts';
 import { Dispatch } from './effects/dispatch.ts';
@@ -90,6 +91,7 @@ class RunningSystem implements System {
   readonly transcripts: LogTranscripts;
   readonly deadLetters: DeadLetterLog;
   readonly erasing: StoreErasing;
+  readonly retaining: LogRetaining;
   readonly actors: System['actors'];
   readonly charts: System['charts'];
   readonly upgrade = new Upgrade(() => {
@@ -150,8 +152,11 @@ class RunningSystem implements System {
       return listDomains(this.#reads, shards);
     };
     const { log } = store;
-    this.deadLetters = new DeadLetterLog({ log, env, clock, client: this, domains });
+    const tidies = options.tidiesDeadLetters;
+    this.deadLetters = new DeadLetterLog({ log, env, clock, client: this, domains, tidies });
     this.erasing = this.#erasingOf(env, shards);
+    const { deadLetters: letters, transcripts } = this;
+    this.retaining = new LogRetaining({ log, env, shards, letters, transcripts });
     this.charts = registeredCharts(this.#registry);
     this.actors = new LiveActors({
       log,

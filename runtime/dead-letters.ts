@@ -19,6 +19,8 @@ import type { Log, LogEntry } from './log/log.ts';
 import { checkDomain } from './shard/turn/validate-message.ts';
 import { encodeErased, isErased } from './shard/commit/erased-entry.ts';
 import { decodeKept } from './shard/commit/records.ts';
+import { lettersIn, removeLetters } from './letter-log.ts';
+import type { AgedLetter, LetterPlace } from './retaining-port.ts';
 import { DEAD_LETTER_DOMAIN, domainOf } from './shard/commit/relay.ts';
 import { auditsOf, ResolutionLog, type FirstKept, type StoredAudit } from './resolution-log.ts';
 import type {
@@ -51,6 +53,8 @@ export type DeadLetterOptions = {
   readonly client: Pick<MessageClient, 'tell'>;
   /** the domains that machines have named; the runtime's own domain is not among them */
   readonly domains: () => Promise<Iterable<string>>;
+  /** a list removes letters that were resolved 30 days ago; default true */
+  readonly tidies?: boolean | undefined;
 };
 
 export class DeadLetterLog implements DeadLetters {
@@ -208,10 +212,46 @@ export class DeadLetterLog implements DeadLetters {
     return heads.slice(0, limit);
   }
 
+  /**
+   * Letters to actors of a tenant, by domain and position.
+   * @param from where to begin; default the first letter
+   */
+  async *aged(tenant: string, from?: LetterPlace): AsyncGenerator<AgedLetter> {
+    await this.#resolutions.catchUp();
+    const dueMs = this.#o.clock.wallMs() - KEY_KEPT_MS;
+    for (const domain of await this.domains()) {
+      if (from !== undefined && domain < from.domain) continue;
+      const first = from?.domain === domain ? from.position : 1;
+      for await (const entry of lettersIn(this.#o.log, this.#subject(domain), first)) {
+        const letter = letterOf(entry);
+        if (!letter.to.startsWith(`${tenant}/`)) continue;
+        const last = this.#resolutions.last(letter);
+        const isSending = last?.action === 'redrive' && last.at > dueMs;
+        yield { ...letter, isSending, ...defined({ resolvedAt: last?.at }) };
+      }
+    }
+  }
+
+  /** Removes letters by their ids. Others may get new positions. May be repeated. */
+  async removeAged(domain: string, ids: ReadonlySet<string>): Promise<void> {
+    const isRemoved = (entry: LogEntry) => ids.has(letterOf(entry).id);
+    await removeLetters(this.#o.log, this.#subject(domain), isRemoved);
+    this.#reopened++;
+    this.#floors.clear();
+    await this.#resolutions.catchUp();
+    const firsts = new Map<string, FirstKept>();
+    for (const each of await this.domains())
+      for await (const first of lettersIn(this.#o.log, this.#subject(each), 1)) {
+        firsts.set(each, first);
+        break;
+      }
+    await this.#trimAudits(firsts);
+  }
+
   /** Runs periodically. A failed trim is repeated the next time; lists are correct without it. */
   async #tidy(): Promise<void> {
     const nowMs = this.#o.clock.monotonicMs();
-    if (nowMs - this.#tidiedAtMs < TIDY_MS) return;
+    if (this.#o.tidies === false || nowMs - this.#tidiedAtMs < TIDY_MS) return;
     this.#tidiedAtMs = nowMs;
     try {
       await this.#resolutions.catchUp();
@@ -220,10 +260,21 @@ export class DeadLetterLog implements DeadLetters {
         const first = await this.#trim(domain);
         if (first) firsts.set(domain, first);
       }
-      await this.#resolutions.trim((domain) => firsts.get(domain));
+      await this.#trimAudits(firsts);
     } catch {
       // An unavailable log is reported to the caller of the list.
     }
+  }
+
+  #trimAudits(firsts: ReadonlyMap<string, FirstKept>): Promise<void> {
+    const ids = async () => {
+      const found = new Set<string>();
+      for (const domain of await this.domains())
+        for await (const entry of lettersIn(this.#o.log, this.#subject(domain), 1))
+          found.add(letterOf(entry).id);
+      return found;
+    };
+    return this.#resolutions.trim((domain) => firsts.get(domain), ids);
   }
 
   /**

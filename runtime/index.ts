@@ -9,6 +9,7 @@ export { createSystem } from './create-system.ts';
 export type { Store, SystemOptions } from './system-options.ts';
 export type * from './system.ts';
 export type * from './erasing-port.ts';
+export type * from './retaining-port.ts';
 export { type EmbeddedOptions, embeddedBlobsFolder, openEmbedded, type Ports } from './embedded.ts';
 export {
   type Artifact,

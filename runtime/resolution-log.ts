@@ -76,12 +76,19 @@ export class ResolutionLog {
   /**
    * Removes audit records, oldest first, whose letter and all copies of it have been trimmed. Stops
    * at the first record whose letter may still exist.
+   * @param ids of the letters that exist; read at most once. A letter may have got a new position
    */
-  async trim(firstOf: (domain: string) => FirstKept | undefined): Promise<void> {
+  async trim(
+    firstOf: (domain: string) => FirstKept | undefined,
+    ids: () => Promise<ReadonlySet<string>>,
+  ): Promise<void> {
     let upTo: Position = 0;
+    let existing: ReadonlySet<string> | undefined;
     for await (const { at, audit } of entriesOf(this.#log, this.#subject, 1)) {
       const first = firstOf(audit.domain);
       if (!first || audit.position >= first.position || audit.at >= first.logTimeMs) break;
+      existing ??= await ids();
+      if (audit.letter !== undefined && existing.has(audit.letter)) break;
       upTo = at;
       this.#audits.delete(placeOf(audit));
       if (audit.letter !== undefined) this.#audits.delete(audit.letter);

@@ -60,6 +60,8 @@ export type SystemOptions = {
   readonly tenantWeights?: Readonly<Record<string, number>>;
   /** effects of one tenant that this process runs at once; others wait; default no limit */
   readonly tenantRunningMax?: number | (() => number);
+  /** dead letters that were resolved 30 days ago are removed now and then; default true */
+  readonly tidiesDeadLetters?: boolean;
   /** provides the workspaces of actors; without it effects have none */
   readonly workspaces?: Workspaces;
   /** labels of this process: effects that require others run elsewhere, or wait; default none */

@@ -3,6 +3,7 @@
  * messages only, and read committed state from indexes and transcripts without activating an actor.
  */
 import type { Erasing } from './erasing-port.ts';
+import type { Retaining } from './retaining-port.ts';
 import type { Charts } from '../charts/published.ts';
 import type {
   ActorHistory,
@@ -323,6 +324,7 @@ export interface System {
   readonly deadLetters: DeadLetters;
   readonly actors: Actors;
   readonly erasing: Erasing;
+  readonly retaining: Retaining;
   /** the statecharts of the registered actor types */
   readonly charts: Charts;
   /** formats of records: what processes read and write, and the end of an upgrade */

@@ -4,12 +4,9 @@
  * A run is admitted by the agent (`admitting`), unless the session has a standing lease; then the
  * agent loop works (`working`): it builds the prompt, calls the model and runs tools until the run
  * is `over`. Hooks may change the reply (`replying`); `ending` records the outcome. After a reset
- * or a deletion, `parting` calls the hooks for the end of the session (effect `farewell`) before
- * another session starts under the same key. `between` runs chooses what is next.
- *
- * A session is also the parent of subagents and the requester of conversations. It handles their
- * messages in the same way in every state; a report starts a run only if no other run is active.
- * See run/, queue/, subagents/, conversations/. It may begin as a fork (fork.ts) or by an import.
+ * or a deletion, `parting` calls the hooks for its end before another session starts under the same
+ * key. `between` runs chooses what is next. A session is also the parent of subagents and the
+ * requester of conversations. It may begin as a fork (fork.ts) or by an import.
  *
  * Invariants:
  *  1. Each accepted message ends once, alone or with the run that it joined, with one last event.
@@ -38,6 +35,10 @@ export const sessionMachine = sessionSetup.createMachine({
     'session.compact': { actions: 'refuseCompaction' },
     'session.abort': { actions: 'abort' },
     'session.close': { target: '.between', actions: 'askClose' },
+    'session.expire': [
+      { guard: 'isUnused', target: '.between', actions: 'askClose' },
+      { actions: 'refuseExpiry' },
+    ],
     'session.spawn': { actions: 'spawn' },
     'session.kill': { actions: 'kill' },
     'subagent.ended': { actions: 'onSubagentEnded' },
@@ -48,9 +49,7 @@ export const sessionMachine = sessionSetup.createMachine({
     'session.probe': { actions: 'probe' },
     'session.cycle': { actions: 'cycle' },
     'agent.admitted': { actions: 'returnSlot' },
-    'agent.refused': {
-      description: 'Ignored: the run that asked no longer waits for an admission.',
-    },
+    'agent.refused': { description: 'Ignored: the run no longer waits for an admission.' },
   },
   states: {
     idle: {

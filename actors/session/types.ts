@@ -5,6 +5,7 @@ import type { AgentAdmitted, AgentRefused, AgentSettings } from '../../protocols
 import type { ImagePart } from '../../protocols/content.ts';
 import type { ConversationAnswered, SessionConverse } from '../../protocols/conversation.ts';
 import type { DeliveryTarget } from '../../protocols/channel.ts';
+import type { SessionExpire } from '../../protocols/retention.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Lineage } from '../../protocols/lineage.ts';
 import type {
@@ -276,6 +277,7 @@ export type SessionEvent =
   | Delivered<SessionProbe>
   | Delivered<SessionCycle>
   | Delivered<SessionClose>
+  | Delivered<SessionExpire>
   | Delivered<SessionAdopt>
   | Delivered<SubagentEnded>
   | Delivered<ConversationAnswered>

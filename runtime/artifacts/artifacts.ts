@@ -55,4 +55,21 @@ export interface Artifacts {
    * @throws TroupeError FORBIDDEN: another bucket or tenant, a wrong signature; EXPIRED
    */
   resolve(tenant: string, uri: string): Promise<string>;
+  /** Removal of unused files; absent where the store removes files by its own rules. */
+  readonly unused?: UnusedArtifacts;
+}
+
+/** Files that were neither stored nor signed since `before`, epoch milliseconds. */
+export interface UnusedArtifacts {
+  /**
+   * Their hashes in order.
+   * @param after only hashes behind this one
+   * @throws TroupeError UNAVAILABLE
+   */
+  list(tenant: string, before: number, after?: string): Promise<readonly string[]>;
+  /**
+   * Removes a file. May be repeated.
+   * @returns false when it was used since `before`, also meanwhile: then it stays
+   */
+  remove(tenant: string, hash: string, before: number): Promise<boolean>;
 }

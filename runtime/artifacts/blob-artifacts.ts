@@ -5,15 +5,15 @@
  * of the day on which it was last stored or signed.
  *
  * Invariants:
- *  1. A use is recorded before the file is stored, and the sweep looks at the uses again after it
- *     has removed a file: a file that is used while it is swept stays.
- *  2. Before a file is removed it is copied to `artifact-due/`, so that the next sweep finishes
- *     what a killed one began.
+ *  1. A use is recorded before the file is stored, and a removal looks at the uses again after it
+ *     has removed a file: a file that is used during its removal stays.
+ *  2. Before a file is removed it is copied to `artifact-due/`, so that it is listed again when the
+ *     process is killed, and the next removal finishes.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import { type Clock, systemClock } from '../clock/clock.ts';
-import type { Artifact, ArtifactRef, Artifacts } from './artifacts.ts';
+import type { Artifact, ArtifactRef, Artifacts, UnusedArtifacts } from './artifacts.ts';
 import { absent, checkContents, checkName, nameContents } from './checks.ts';
 import { BlobUses } from './blob-uses.ts';
 import { sealedParts, type SealingKey, unseal } from './sealed-file.ts';
@@ -31,8 +31,6 @@ export type BlobArtifactsOptions = {
   readonly mimeTypes: readonly string[];
   /** bytes of one tenant's files */
   readonly bytesMax: number;
-  /** days after which a file is removed that was neither stored nor signed; 0: never */
-  readonly keepDays: number;
   readonly clock?: Clock;
 };
 
@@ -43,12 +41,14 @@ export class BlobArtifacts implements Artifacts {
   readonly #o: BlobArtifactsOptions;
   readonly #urls: SignedUrls;
   readonly #uses: BlobUses;
+  readonly unused: UnusedArtifacts;
 
   constructor(options: BlobArtifactsOptions) {
-    const { blobs, urlKey, publicUrl, bytesMax, keepDays, clock = systemClock } = options;
+    const { blobs, urlKey, publicUrl, bytesMax, clock = systemClock } = options;
     this.#o = options;
     this.#urls = new SignedUrls({ key: urlKey, publicUrl, clock });
-    this.#uses = new BlobUses({ blobs, bytesMax, keepDays, clock, fileOf });
+    this.#uses = new BlobUses({ blobs, bytesMax, clock, fileOf });
+    this.unused = this.#uses;
   }
 
   async put(

@@ -5,7 +5,7 @@
  */
 import type { Blobs } from '../blobs/blobs.ts';
 import type { Clock } from '../clock/clock.ts';
-import type { Artifact } from './artifacts.ts';
+import type { Artifact, UnusedArtifacts } from './artifacts.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { TenantRoom } from './tenant-room.ts';
 
@@ -13,8 +13,6 @@ export type BlobUsesOptions = {
   readonly blobs: Blobs;
   /** bytes of one tenant */
   readonly bytesMax: number;
-  /** days after which a file is removed that was not used; 0: never */
-  readonly keepDays: number;
   readonly clock: Clock;
   /** name of a file's blob */
   readonly fileOf: (tenant: string, hash: string) => string;
@@ -23,16 +21,14 @@ export type BlobUsesOptions = {
 type Use = { readonly name: string; readonly day: number; readonly bytes: number };
 
 const DAY_MS = 86_400_000;
-const SWEEP_MS = 6 * 3_600_000;
 const USES = 'artifact-uses';
 const DUE = 'artifact-due';
 const NAME = /^artifact-uses\/([^/]+)\/([0-9a-f]{64})\/(\d+)-(\d+)$/;
 const DUE_NAME = /^artifact-due\/([^/]+)\/([0-9a-f]{64})$/;
 
-export class BlobUses {
+export class BlobUses implements UnusedArtifacts {
   readonly #o: BlobUsesOptions;
   readonly #room: TenantRoom;
-  #sweptAtMs = -SWEEP_MS;
 
   constructor(options: BlobUsesOptions) {
     this.#o = options;
@@ -43,7 +39,6 @@ export class BlobUses {
 
   /** As of `TenantRoom`. */
   storing<T>(tenant: string, bytes: number, write: () => Promise<T>): Promise<T> {
-    this.#sweepNowAndThen();
     return this.#room.storing(tenant, bytes, write);
   }
 
@@ -72,24 +67,19 @@ export class BlobUses {
     for (const { name: older, day } of uses) if (day < today) await blobs.delete(older);
   }
 
-  /** Removes files that were not used for `keepDays`; returns their number. */
-  async sweep(): Promise<number> {
-    const { blobs, keepDays } = this.#o;
-    if (keepDays === 0) return 0;
-    let removed = 0;
-    for (const name of await blobs.list(`${DUE}/`)) {
-      const [, tenant, hash] = DUE_NAME.exec(name) ?? [];
-      if (tenant && hash && (await this.#remove(tenant, hash))) removed++;
+  /** A day counts as a whole: a file that was used on the day of `before` is not listed. */
+  async list(tenant: string, before: number, after = ''): Promise<readonly string[]> {
+    const { blobs } = this.#o;
+    const found = new Map<string, boolean>();
+    for (const name of await blobs.list(`${USES}/${tenant}/`)) {
+      const [, , hash, day] = NAME.exec(name) ?? [];
+      if (hash) found.set(hash, (found.get(hash) ?? true) && isBefore(Number(day), before));
     }
-    const seen = new Set<string>();
-    for (const name of await blobs.list(`${USES}/`)) {
-      const [, tenant, hash, day] = NAME.exec(name) ?? [];
-      if (!tenant || !hash || !this.#isDue(Number(day)) || seen.has(tenant + hash)) continue;
-      seen.add(tenant + hash);
-      if (await this.#remove(tenant, hash)) removed++;
+    for (const name of await blobs.list(`${DUE}/${tenant}/`)) {
+      const [, , hash] = DUE_NAME.exec(name) ?? [];
+      if (hash) found.set(hash, true);
     }
-    if (removed > 0) this.#room.recount();
-    return removed;
+    return [...found].flatMap(([hash, isDue]) => (isDue && hash > after ? [hash] : [])).toSorted();
   }
 
   /** Removes a file with the records of its uses. */
@@ -101,11 +91,10 @@ export class BlobUses {
     this.#room.recount();
   }
 
-  /** Removes a file unless it is used, also meanwhile; false when it stays. */
-  async #remove(tenant: string, hash: string): Promise<boolean> {
+  async remove(tenant: string, hash: string, before: number): Promise<boolean> {
     const { blobs, fileOf } = this.#o;
     const [file, due] = [fileOf(tenant, hash), `${DUE}/${tenant}/${hash}`];
-    if (await this.#isUsed(tenant, hash)) {
+    if (await this.#isUsed(tenant, hash, before)) {
       await this.#restore(file, due);
       return false;
     }
@@ -115,12 +104,13 @@ export class BlobUses {
       await blobs.put(due, contents);
     }
     await blobs.delete(file);
-    if (await this.#isUsed(tenant, hash)) {
+    if (await this.#isUsed(tenant, hash, before)) {
       await this.#restore(file, due);
       return false;
     }
     for (const { name } of await this.#usesOf(tenant, hash)) await blobs.delete(name);
     await blobs.delete(due);
+    this.#room.recount();
     return true;
   }
 
@@ -136,12 +126,8 @@ export class BlobUses {
     await blobs.delete(due);
   }
 
-  async #isUsed(tenant: string, hash: string): Promise<boolean> {
-    return (await this.#usesOf(tenant, hash)).some(({ day }) => !this.#isDue(day));
-  }
-
-  #isDue(day: number): boolean {
-    return day < this.#today() - this.#o.keepDays;
+  async #isUsed(tenant: string, hash: string, before: number): Promise<boolean> {
+    return (await this.#usesOf(tenant, hash)).some(({ day }) => !isBefore(day, before));
   }
 
   #today(): number {
@@ -167,12 +153,7 @@ export class BlobUses {
     }
     return [...files.values()].reduce((sum, bytes) => sum + bytes, 0);
   }
-
-  #sweepNowAndThen(): void {
-    const nowMs = this.#o.clock.monotonicMs();
-    if (nowMs - this.#sweptAtMs < SWEEP_MS) return;
-    this.#sweptAtMs = nowMs;
-    // The next sweep repeats failed removals.
-    void this.sweep().catch(() => {});
-  }
 }
+
+/** Whether all of a day is before a time. */
+const isBefore = (day: number, before: number): boolean => day < Math.floor(before / DAY_MS);

@@ -2,14 +2,14 @@
  * FolderRoom: bounds the bytes of a tenant in a folder of artifacts, and removes files that were
  * not stored or signed for a while. The modification time of a file is the time of its last use.
  *
- * Invariants: a file that is stored or signed during a sweep stays. The sweep moves a file away
- * first, and moves it back if it was used in the meantime. If the process ends in between, the next
- * sweep finishes.
+ * Invariants: a file that is stored or signed during its removal stays. It is moved away first, and
+ * moved back if it was used in the meantime. If the process ends in between, it is listed again.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../clock/clock.ts';
+import type { UnusedArtifacts } from './artifacts.ts';
 import { TenantRoom } from './tenant-room.ts';
 
 export type FolderRoomOptions = {
@@ -18,22 +18,18 @@ export type FolderRoomOptions = {
   readonly aside: string;
   /** bytes of one tenant */
   readonly bytesMax: number;
-  /** files are removed when they were not used for this time; 0: never */
-  readonly keepMs: number;
   readonly clock: Clock;
 };
 
-const SWEEP_MS = 6 * 3_600_000;
 const HASH = /^[0-9a-f]{64}$/;
 const TAKEN = /^taken\.([a-z0-9_-]+)\.([0-9a-f]{64})\.[0-9a-f]+$/;
 
 /** Whether a moved file was moved by a sweep, and is not one that is being written. */
 export const isTaken = (name: string): boolean => TAKEN.test(name);
 
-export class FolderRoom {
+export class FolderRoom implements UnusedArtifacts {
   readonly #o: FolderRoomOptions;
   readonly #room: TenantRoom;
-  #sweptAtMs = -SWEEP_MS;
 
   constructor(options: FolderRoomOptions) {
     this.#o = options;
@@ -47,56 +43,62 @@ export class FolderRoom {
    * @throws TroupeError RATE_LIMIT_EXCEEDED; what `write` throws
    */
   async storing<T>(tenant: string, bytes: number, write: () => Promise<T>): Promise<T> {
-    this.#sweepNowAndThen();
     return this.#room.storing(tenant, bytes, write);
   }
 
-  /** Removes files that were not used for `keepMs`; returns their number. */
-  async sweep(): Promise<number> {
-    const { path, aside, keepMs, clock } = this.#o;
-    if (keepMs === 0) return 0;
-    const dueMs = clock.wallMs() - keepMs;
-    let removed = 0;
-    for (const name of await readdir(aside))
-      if (TAKEN.test(name)) removed += await this.#settle(name, dueMs);
-    for await (const { tenant, hash, mtimeMs } of filesOf(path, aside)) {
-      if (mtimeMs >= dueMs) continue;
-      const name = `taken.${tenant}.${hash}.${randomBytes(8).toString('hex')}`;
-      const wasThere = await rename(fileOf(path, tenant, hash), join(aside, name)).then(
-        () => true,
-        () => false,
-      );
-      if (wasThere) removed += await this.#settle(name, dueMs);
-    }
-    if (removed > 0) this.#room.recount();
-    return removed;
+  async list(tenant: string, before: number, after = ''): Promise<readonly string[]> {
+    const { path, aside } = this.#o;
+    const found = new Set((await this.#taken(tenant)).map(({ hash }) => hash));
+    for await (const { hash, mtimeMs } of filesOf(path, aside, tenant))
+      if (mtimeMs < before) found.add(hash);
+    return [...found].filter((hash) => hash > after).toSorted();
   }
 
-  /** Of a file that was moved away: deletes it, or moves it back. */
-  async #settle(name: string, dueMs: number): Promise<number> {
+  async remove(tenant: string, hash: string, before: number): Promise<boolean> {
+    const { path, aside } = this.#o;
+    const file = fileOf(path, tenant, hash);
+    const found = await stat(file).catch(() => undefined);
+    if (found && found.mtimeMs < before) {
+      const name = `taken.${tenant}.${hash}.${randomBytes(8).toString('hex')}`;
+      // Another process may have moved it.
+      await rename(file, join(aside, name)).catch(() => {});
+    }
+    let isUsed = found !== undefined && found.mtimeMs >= before;
+    for (const taken of await this.#taken(tenant))
+      if (taken.hash === hash && !(await this.#settle(taken.name, before))) isUsed = true;
+    if (!isUsed) this.#room.recount();
+    return !isUsed;
+  }
+
+  /** Files of a tenant that were moved away. */
+  async #taken(tenant: string): Promise<{ readonly name: string; readonly hash: string }[]> {
+    const names = await readdir(this.#o.aside).catch(() => []);
+    return names.flatMap((name) => {
+      const [, owner, hash] = TAKEN.exec(name) ?? [];
+      return owner === tenant && hash !== undefined ? [{ name, hash }] : [];
+    });
+  }
+
+  /** Of a file that was moved away: deletes it, or moves it back; false when it was used. */
+  async #settle(name: string, dueMs: number): Promise<boolean> {
     const { path, aside } = this.#o;
     const taken = join(aside, name);
     const found = await stat(taken).catch(() => undefined);
-    if (!found) return 0;
+    if (!found) return true;
     if (found.mtimeMs < dueMs) {
       await rm(taken, { force: true });
-      return 1;
+      return true;
     }
     const [, tenant, hash] = TAKEN.exec(name)!;
     const file = fileOf(path, tenant!, hash!);
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     // A file that was stored there meanwhile is identical, because its name is the hash of its
     // contents.
-    await rename(taken, file);
-    return 0;
-  }
-
-  #sweepNowAndThen(): void {
-    const nowMs = this.#o.clock.monotonicMs();
-    if (nowMs - this.#sweptAtMs < SWEEP_MS) return;
-    this.#sweptAtMs = nowMs;
-    // The next sweep repeats failed removals.
-    void this.sweep().catch(() => {});
+    await rename(taken, file).catch((error: NodeJS.ErrnoException) => {
+      // Another process has moved it back.
+      if (error.code !== 'ENOENT') throw error;
+    });
+    return false;
   }
 }
 

@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
 import { syncFolder, writeFileDurably } from '../blobs/durable-file.ts';
 import { type Clock, systemClock } from '../clock/clock.ts';
-import type { Artifact, Artifacts } from './artifacts.ts';
+import type { Artifact, Artifacts, UnusedArtifacts } from './artifacts.ts';
 import { absent, checkContents, checkName, nameContents } from './checks.ts';
 import {
   artifactOf,
@@ -37,8 +37,6 @@ export type FolderArtifactsOptions = {
   readonly encryptionKey?: string;
   /** bytes of one tenant's files; default 10 GiB */
   readonly bytesMax?: number;
-  /** days without use after which a file is removed; default 0: never */
-  readonly keepDays?: number;
   readonly clock?: Clock;
 };
 
@@ -46,7 +44,6 @@ export type FolderArtifactsOptions = {
 const LEFT_OVER_MS = 86_400_000;
 const INCOMING = 'incoming';
 const BYTES_MAX = 10 * 2 ** 30;
-const DAY_MS = 86_400_000;
 
 /**
  * Creates the folder if it is absent.
@@ -69,18 +66,19 @@ class FolderArtifacts implements Artifacts {
   readonly #urls: SignedUrls;
   readonly #sealingKey: SealingKey | undefined;
   readonly #room: FolderRoom;
+  readonly unused: UnusedArtifacts;
 
   constructor(options: FolderArtifactsOptions, signingKey: Buffer, key?: SealingKey) {
     this.#path = options.path;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#sealingKey = key;
-    const { bytesMax = BYTES_MAX, keepDays = 0 } = options;
+    const { bytesMax = BYTES_MAX } = options;
     const aside = join(this.#path, INCOMING);
     const clock = this.#clock;
     this.#urls = new SignedUrls({ key: signingKey, publicUrl: options.publicUrl, clock });
-    const keepMs = keepDays * DAY_MS;
-    this.#room = new FolderRoom({ path: this.#path, aside, bytesMax, keepMs, clock });
+    this.#room = new FolderRoom({ path: this.#path, aside, bytesMax, clock });
+    this.unused = this.#room;
   }
 
   async put(

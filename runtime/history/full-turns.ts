@@ -128,12 +128,22 @@ export async function removeFullTurns(
   subject: string,
   { upTo, onFailed }: { readonly upTo?: Position; readonly onFailed: (error: unknown) => void },
 ): Promise<void> {
+  const end = await coverFullTurns(log, subject, upTo);
+  if (end !== undefined) log.trim(subject, end).catch(onFailed);
+}
+
+/** Makes turns removable. @returns up to where to trim; undefined: there are none */
+export async function coverFullTurns(
+  log: Log,
+  subject: string,
+  upTo?: Position,
+): Promise<Position | undefined> {
   const last = await log.readLast(subject);
-  if (!last) return;
+  if (!last) return undefined;
   const end = Math.min(upTo ?? last.position, last.position);
   if (end === last.position && decodeFullTurns(last).length > 0)
     await log.append(subject, encodeEntry([]), { expectedLast: end });
-  log.trim(subject, end).catch(onFailed);
+  return end;
 }
 
 const storedPuts = ({ puts }: OpenTurn): RowPut[] =>

@@ -35,3 +35,21 @@ export function addGauge(
     collect: async () => shown.set(await current()),
   });
 }
+
+/** A number for each value of a label, as `read` returns them at each scrape. */
+export function addGaugeBy(
+  registry: Registry,
+  gauge: { readonly name: string; readonly help: string; readonly label: string },
+  read: () => Readonly<Record<string, number>>,
+): void {
+  const { name, help, label } = gauge;
+  const shown: Gauge = new Gauge({
+    name,
+    help,
+    labelNames: [label],
+    registers: [registry],
+    collect: () => {
+      for (const [value, number] of Object.entries(read())) shown.set({ [label]: value }, number);
+    },
+  });
+}

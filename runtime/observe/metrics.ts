@@ -11,7 +11,7 @@ import { ERRORS } from '../../protocols/errors.ts';
 import { TASK_STATES } from '../../protocols/task.ts';
 import type { System } from '../system.ts';
 import { type Labels, OTHER, SeriesBound, Vocabulary } from './cardinality.ts';
-import { addGauge, type ReadNumber } from './gauges.ts';
+import { addGauge, addGaugeBy, type ReadNumber } from './gauges.ts';
 import { type Exemplar, OPEN_METRICS_TYPE, openMetricsText } from './open-metrics.ts';
 import { isTraced } from './spans.ts';
 import { type Watched, watchSystem } from './system-gauges.ts';
@@ -69,6 +69,11 @@ export interface Metrics {
    * is NaN. @throws Error when the name is taken
    */
   gauge(name: string, help: string, read: ReadNumber, everyMs?: number): void;
+  /** A number for each value of a label. @throws Error when the name is taken */
+  gaugeBy(
+    gauge: { readonly name: string; readonly help: string; readonly label: string },
+    read: () => Readonly<Record<string, number>>,
+  ): void;
   /** How long acceptance took at this process; undefined before the first. */
   ack(): AckTimes | undefined;
   /** In Prometheus' text format 0.0.4, or as OpenMetrics, where metrics name traces. */
@@ -118,6 +123,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     shardTaken: (given) => takeovers.taken(given),
     shardTakeFailed: () => takeovers.failed(),
     gauge: (name, help, read, everyMs) => addGauge(registry, { name, help }, read, everyMs),
+    gaugeBy: (gauge, read) => addGaugeBy(registry, gauge, read),
     ack: () => ack.times(),
     async text(format) {
       const text = (await registry.metrics()).replace(/ Nan$/gm, ' NaN');

@@ -132,6 +132,13 @@ const decisions: readonly Alarm[] = [
     severity: 'warning',
     summary: 'the audit grew by over 20,000 records in an hour',
   },
+  {
+    alert: 'RetentionOverdue',
+    expr: 'max(troupe_retention_overdue_seconds) > 6 * 3600',
+    for: '10m',
+    severity: 'warning',
+    summary: 'data past its age has waited for its removal for over 6 hours: troupe retention',
+  },
 ];
 
 const machines: readonly Alarm[] = [

@@ -185,6 +185,13 @@ export const ROWS: readonly Row[] = [
         limit: 1,
       },
       {
+        title: 'Overdue retention',
+        unit: 's',
+        series: [['overdue', 'max(troupe_retention_overdue_seconds)']],
+        now: true,
+        limit: 6 * 3_600,
+      },
+      {
         title: 'Next program without a key',
         unit: 'dateTimeFromNow',
         series: [['key', 'min(troupe_key_expiry_timestamp_seconds) * 1000']],

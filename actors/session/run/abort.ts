@@ -191,23 +191,46 @@ export function renew({ context, event }: ActionArgs): ActionResult {
 // ---- being deleted
 
 /** Everything ends as aborted; then the session is deleted. */
-export const askClose = on('session.close', ({ context, event }): ActionResult => {
-  const { reply } = metaOf(event);
-  const { orphans } = event;
-  const waiting = endWaiting(context, waitingNamed(context), nowOf(event));
-  const over = endedAs(context, 'deleted');
-  const change = {
-    ...waiting.change,
-    ...(context.run ? ended(context, 'aborted') : {}),
-    compaction: null,
-    closing: { reply: reply ?? null, ...defined({ orphans }) },
-    ...over,
-  };
-  // the list contains the session while its hooks run
-  const isShown = 'ended' in over || waiting.rows.length > 0;
-  const shown = isShown ? [rows.sessionRow({ ...context, ...change })] : [];
-  return { ...waiting, change, rows: [...waiting.rows, ...shown] };
+export const askClose = on(
+  ['session.close', 'session.expire'],
+  ({ context, event }): ActionResult => {
+    const { reply } = metaOf(event);
+    const orphans = event.type === 'session.close' ? event.orphans : undefined;
+    const waiting = endWaiting(context, waitingNamed(context), nowOf(event));
+    const over = endedAs(context, 'deleted');
+    const change = {
+      ...waiting.change,
+      ...(context.run ? ended(context, 'aborted') : {}),
+      compaction: null,
+      closing: { reply: reply ?? null, ...defined({ orphans }) },
+      ...over,
+    };
+    // the list contains the session while its hooks run
+    const isShown = 'ended' in over || waiting.rows.length > 0;
+    const shown = isShown ? [rows.sessionRow({ ...context, ...change })] : [];
+    return { ...waiting, change, rows: [...waiting.rows, ...shown] };
+  },
+);
+
+/**
+ * Nothing is under way, waits or was said since. A session without an id was created by this
+ * message, because the one that it was sent to is deleted already.
+ */
+export const isUnused = on('session.expire', ({ context, event }): boolean => {
+  const { run, queue, folded, reset, compaction, closing, fork, importing } = context;
+  const { children = [], reports = [], awaited = [], waits = [] } = context;
+  const open = [run, reset, compaction, closing, context.ended, fork, importing];
+  const waiting = [queue, folded, children, reports, awaited, waits];
+  return (
+    (context.sessionId === '' || context.updatedAt < event.before) &&
+    open.every((one) => one === undefined || one === null) &&
+    waiting.every(({ length }) => length === 0)
+  );
 });
+export const refuseExpiry = ({ context, event }: ActionArgs): ActionResult => {
+  const message = `the session ${context.sessionKey} is in use`;
+  return { answer: { to: metaOf(event).reply, error: { code: 'CONFLICT', message } } };
+};
 
 export const closeAsked = ({ context }: ActionArgs): boolean => context.closing !== undefined;
 

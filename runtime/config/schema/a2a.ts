@@ -174,7 +174,7 @@ const artifacts = section('files that are too large for an envelope, and evidenc
     maximum: 36_500,
     default: 90,
     description:
-      'days after which a file is removed unless it was stored or signed again; 0: never. Evidence names its files for 30 days. Of a store: by its lifecycle rules',
+      'days after which a file is removed unless it was stored or signed again; 0: never. `retention.artifacts` replaces it. Evidence names its files for 30 days. Of a store: by its lifecycle rules',
   }),
   mimeTypes: Type.Array(Type.String({ pattern: '^[a-z0-9.+-]+/[a-z0-9.+*-]+$' }), {
     minItems: 1,

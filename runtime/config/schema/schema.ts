@@ -23,6 +23,7 @@ import { agentToAgentExchange } from './talk.ts';
 import { tenantsSection } from './tenants.ts';
 import { diskSection } from './disk.ts';
 import { historySection } from './history.ts';
+import { retentionSection } from './retention.ts';
 import { hooksSection, skillsSection, toolsSection } from './tools.ts';
 
 const gateway = section('the entry point for clients: WebSocket and HTTP on one port', {
@@ -217,6 +218,7 @@ export const loadedSchema = section('configuration of troupe', {
   a2a: a2aSection,
   mcp: mcpSection,
   agent2agent: agent2agentSection,
+  retention: retentionSection,
   tenants: tenantsSection,
   log,
 });

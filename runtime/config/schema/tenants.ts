@@ -9,6 +9,7 @@ import { agentsSection } from './agents.ts';
 import { mcpServers } from './mcp.ts';
 import { memorySection } from './memory.ts';
 import { modelsSection } from './models.ts';
+import { tenantRetention } from './retention.ts';
 import { budgetSection, messagesSection } from './runs.ts';
 import { hooksSection, skillsSection, toolsSection } from './tools.ts';
 
@@ -59,6 +60,7 @@ const tenant = section('one tenant: its sessions, files, devices, jobs and budge
       }),
     }),
   ),
+  retention: tenantRetention,
   workspaces: Type.Optional(
     record('where the files of its agents are stored', {
       path: Type.String({

@@ -227,6 +227,8 @@ const people = (live: Live): Move[] => {
     abort('abort who joined', run?.joined[0]?.runId ?? 'none'),
     abort('abort what waits', queue.at(-1)?.runId ?? 'none'),
     { name: 'reset', event: { type: 'session.reset', reason: 'enough' } },
+    { name: 'expire', event: { type: 'session.expire', before: Number.MAX_SAFE_INTEGER } },
+    { name: 'expire a used one', event: { type: 'session.expire', before: 0 } },
     { name: 'set', event: { type: 'session.set', model: 'offline/echo', queue: 'followup' } },
     { name: 'set back', event: { type: 'session.set', model: null, queue: null } },
     {

@@ -72,6 +72,11 @@ export const testServices = (
   },
   notes: NO_NOTES,
   erasure: { survey: () => Promise.reject(new Error('this system has no store')) },
+  retention: {
+    tenants: () => ['default'],
+    ages: () => [],
+    plan: () => Promise.reject(new Error('this system has no store')),
+  },
   sign: NO_FILES,
   payloadText: (tenant, payload) => readPayload(undefined, tenant, payload),
   maskSecrets: (text) => text,

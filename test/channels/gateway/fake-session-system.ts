@@ -113,6 +113,7 @@ export class FakeSessionSystem implements System {
   readonly upgrade = {} as System['upgrade'];
   readonly charts: System['charts'] = { list: () => [], get: async () => undefined };
   readonly erasing = undefined as never;
+  readonly retaining = undefined as never;
   readonly actors: System['actors'] = {
     list: () => Promise.resolve([]),
     get: () => Promise.resolve(undefined),

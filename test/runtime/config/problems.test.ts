@@ -17,7 +17,7 @@ describe('a report', () => {
         path: 'gatway',
         message: 'unknown key; did you mean gateway?',
         allowed:
-          'agents, gateway, session, messages, channels, tools, hooks, plugins, skills, budget, memory, models, runtime, nats, cluster, a2a, mcp, agent2agent, tenants, log',
+          'agents, gateway, session, messages, channels, tools, hooks, plugins, skills, budget, memory, models, runtime, nats, cluster, a2a, mcp, agent2agent, retention, tenants, log',
         where: 'troupe.json5:2:3',
       },
       {
@@ -367,5 +367,20 @@ describe('keys that must agree', () => {
     expect(
       paths("{ log: { level: 'loud' }, gateway: { bind: 'lan', auth: { mode: 'none' } } }"),
     ).toEqual(['log.level', 'gateway.auth.mode']);
+  });
+});
+
+describe('an age of retention', () => {
+  it('is a number with a unit, or keep, also of a tenant', () => {
+    const text = `{
+  retention: { transcripts: '90d', audit: '1y', history: 'keep', artifacts: '90', deadLetters: '0d' },
+  tenants: { acme: { retention: { transcripts: 'never', itemsPerHour: 5 } } },
+}`;
+    expect(paths(text).toSorted()).toEqual([
+      'retention.artifacts',
+      'retention.deadLetters',
+      'tenants.acme.retention.itemsPerHour',
+      'tenants.acme.retention.transcripts',
+    ]);
   });
 });
