@@ -143,6 +143,7 @@ class RunningSystem implements System {
       seen: (shard, position) => this.#hosting.seen(shard, position),
       tenantWeights: options.tenantWeights,
       asksAgain: options.cluster !== undefined,
+      messageId: options.messageId,
     });
     this.#openEffects = new OpenEffects(this.#reads, shards, this.#client);
     const domains = async () => {
