@@ -113,13 +113,13 @@ class RunningSystem implements System {
    * A running system keeps its process alive, as a server does; every other timer here does not. On
    * a virtual clock it does not, because a simulated process may be killed.
    */
-  readonly #alive = setInterval(() => {}, 2 ** 31 - 1);
+  #alive: NodeJS.Timeout | undefined;
 
   constructor(options: SystemOptions, shards: number, format: CellFormat) {
     const { store, bus, clock = systemClock, env = DEFAULT_ENV } = options;
     this.#o = { ...options, clock, env, shards, format };
     this.cell = store.cell;
-    this.#worker = nodeName(options.cluster?.name);
+    this.#worker = options.newId?.() ?? nodeName(options.cluster?.name);
     this.bus = bus;
     this.#registry = createRegistry(options.actors);
     this.#history = historyRules(this.#registry, shards, options.history);
@@ -143,7 +143,7 @@ class RunningSystem implements System {
       seen: (shard, position) => this.#hosting.seen(shard, position),
       tenantWeights: options.tenantWeights,
       asksAgain: options.cluster !== undefined,
-      messageId: options.messageId,
+      newId: options.newId,
     });
     this.#openEffects = new OpenEffects(this.#reads, shards, this.#client);
     const domains = async () => {
@@ -209,7 +209,7 @@ class RunningSystem implements System {
   }
 
   start(): Promise<void> {
-    if (this.#o.clock !== systemClock) this.#alive.unref();
+    if (this.#o.clock === systemClock) this.#alive = setInterval(() => {}, 2 ** 31 - 1);
     return this.#hosting.start();
   }
 

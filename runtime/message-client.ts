@@ -54,7 +54,7 @@ export type MessageClientOptions = {
    */
   readonly asksAgain?: boolean;
   /** makes the ids of messages; default random UUIDs */
-  readonly messageId?: (() => string) | undefined;
+  readonly newId?: (() => string) | undefined;
   /** shares of tenants against each other; default 1 each */
   readonly tenantWeights?: Readonly<Record<string, number>> | undefined;
 };
@@ -123,7 +123,7 @@ export class MessageClient {
   }
 
   #newId(): string {
-    return this.#o.messageId?.() ?? randomUUID();
+    return this.#o.newId?.() ?? randomUUID();
   }
 
   /**

@@ -43,10 +43,10 @@ export type SystemOptions = {
   readonly services?: unknown;
   readonly limits?: Partial<Limits>;
   /**
-   * makes the ids of messages from outside, each of which must be new in the whole cell; default
-   * random UUIDs. For tests whose messages have the same ids in each run
+   * makes the ids of messages from outside and the name of this process, each of which must be new
+   * in the whole cell; default random ones. For tests that have the same ids in each run
    */
-  readonly messageId?: () => string;
+  readonly newId?: () => string;
   /** receives alarms for operators: lost shards, unknown effects, failed trims */
   readonly onAlarm?: (what: string) => void;
   /**
