@@ -105,7 +105,8 @@ class RunningSystem implements System {
   /** unique per process */
   readonly #worker: string;
   readonly #openEffects: OpenEffects;
-  readonly #clockWatch: ClockWatch;
+  /** absent where nobody receives its alarms */
+  readonly #clockWatch: ClockWatch | undefined;
   readonly #reads: ReadableState;
   readonly #history: HistoryRules;
   #stopping: Promise<void> | undefined;
@@ -170,7 +171,8 @@ class RunningSystem implements System {
     this.#effects = this.#runnerOf(options);
     this.#dispatch = this.#dispatchOn(clock, shards);
     this.#hosting = this.#host(clock, env, shards);
-    this.#clockWatch = new ClockWatch(clock, () => this.#hosting.status(), this.#alarm);
+    this.#clockWatch =
+      options.onAlarm && new ClockWatch(clock, () => this.#hosting.status(), this.#alarm);
   }
 
   #erasingOf(env: string, shards: number): StoreErasing {
@@ -255,7 +257,7 @@ class RunningSystem implements System {
    */
   async #stop(): Promise<void> {
     const { cluster } = this.#o;
-    this.#clockWatch.close();
+    this.#clockWatch?.close();
     if (!cluster) this.#endEffects();
     await this.#hosting.release();
     if (cluster) await this.#effects.finished(cluster.drainMs ?? DRAIN_MS);

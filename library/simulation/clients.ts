@@ -7,7 +7,7 @@ import type { SimulatedMessage } from './world.ts';
 const TIMEOUT_MS = 30_000;
 /** Pause of a client that reaches no process, or received no answer. */
 const AGAIN_MS = 500;
-const RETRIES = 5;
+const RETRIES = 2;
 const PRINCIPAL = { sub: 'test', roles: [] };
 
 export class Clients {

@@ -27,7 +27,7 @@ export type Faults = {
   readonly repeat?: number;
   /** a mailbox is read up to 10 s later, so that messages of others overtake; default 0.03 */
   readonly hold?: number;
-  /** after a kill, the clock of the machine is wrong by up to an hour; default 0.2 */
+  /** after a kill, the clock of the machine is wrong by up to two minutes; default 0.2 */
   readonly clock?: number;
 };
 
@@ -61,7 +61,7 @@ const MS: Readonly<Record<FaultKind, readonly [from: number, to: number]>> = {
   delay: [1, 600_000],
   repeat: [1, 60_000],
   hold: [1, 10_000],
-  clock: [-7_000, 3_600_000],
+  clock: [-7_000, 120_000],
 };
 /** A run with many faults is seldom the shortest one that shows a mistake. */
 const FAULTS_MAX = 8;

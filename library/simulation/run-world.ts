@@ -34,23 +34,22 @@ export class RunWorld implements SimulatedWorld {
     return this.#clock.monotonicMs();
   }
 
-  actor(address: Address): SimulatedActor | undefined {
+  // Properties, so that rules may take them apart: `({ actor }) => …`.
+  readonly actor = (address: Address): SimulatedActor | undefined => {
     const row = this.#rows.get(address);
     return row && shown(address, row);
-  }
+  };
 
-  actors(type?: string): readonly SimulatedActor[] {
+  readonly actors = (type?: string): readonly SimulatedActor[] => {
     const found: SimulatedActor[] = [];
     for (const name of [...this.#rows.keys()].sort()) {
       if (type === undefined || name.split('/')[1] === type)
         found.push(shown(name as Address, this.#rows.get(name)!));
     }
     return found;
-  }
+  };
 
-  sleep(ms: number): Promise<void> {
-    return this.#clock.sleep(ms);
-  }
+  readonly sleep = (ms: number): Promise<void> => this.#clock.sleep(ms);
 
   /** A row that a commit wrote or removed. */
   put(address: string, row: ActorRow | undefined): void {

@@ -241,7 +241,7 @@ export class Run {
   async #start(skewMs: number): Promise<void> {
     const name = `process ${++this.#starts}`;
     this.say({ kind: 'note', what: `${name} starts` });
-    const process = new SimProcess(name, this.clock, skewMs);
+    const process = new SimProcess(name, this.clock, skewMs, true);
     this.#process = process;
     const { clock } = process;
     const { cell, state } = this.#store;
@@ -259,7 +259,6 @@ export class Run {
       blobs: process.blobs(this.#blobs),
       services: this.world.services,
       newId: () => `m${++this.#ids}`,
-      onAlarm: (what) => this.say({ kind: 'note', what: `alarm: ${what}` }),
     });
     if (process.alive) this.#system = system;
   }

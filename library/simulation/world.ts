@@ -12,7 +12,7 @@ export type SimulatedMessage = {
   readonly event: Message;
   /** idempotency key. A client with a key sends again until it has an answer; default none */
   readonly key?: string;
-  /** how often a client without an answer sends again; default 5 with a key, else 0 */
+  /** how often a client without an answer sends again; default 2 with a key, else 0 */
   readonly retries?: number;
   /** virtual milliseconds until the client stops waiting; default 30,000 */
   readonly timeoutMs?: number;
