@@ -12,6 +12,12 @@ export type { SimulationReport, SimulationRunOptions } from './simulation/many-r
 export type { SimulationFailure, SimulationReplay } from './simulation/failure.ts';
 export type { Fault, FaultKind, Faults } from './simulation/faults.ts';
 export { Random } from './simulation/random.ts';
+export {
+  say,
+  type ScriptedAnswer,
+  type ScriptedRequest,
+  type SimulatedAgents,
+} from './simulation/agents.ts';
 export type {
   Invariant,
   SimulatedActor,

@@ -7,17 +7,31 @@ import type { Run } from './run.ts';
 import type { SimProcess } from './process.ts';
 import { throughBoundary } from './world.ts';
 
-/** The same definition, with effects that have the faults of the run. */
-export function withFaults(definition: ActorDefinition, run: Run): ActorDefinition {
+/**
+ * The same definition, with effects that have the faults of the run.
+ * @param services of shipped actors, in place of those of the run
+ */
+export function withFaults(
+  definition: ActorDefinition,
+  run: Run,
+  services?: unknown,
+): ActorDefinition {
   const effects: Record<string, EffectDefinition> = {};
   for (const [name, effect] of Object.entries(definition.effects))
-    effects[name] = faulty(name, effect, run);
+    effects[name] = faulty(name, effect, run, services);
   return { ...definition, effects: effects as Effects };
 }
 
-function faulty(name: string, effect: EffectDefinition, run: Run): EffectDefinition {
+function faulty(
+  name: string,
+  effect: EffectDefinition,
+  run: Run,
+  services: unknown,
+): EffectDefinition {
   const { reconcile } = effect;
   const counts = new Map<string, number>();
+  const served = (place: string | undefined, context: EffectContext) =>
+    services === undefined ? servedBy(run, place, context) : { ...context, services };
   return {
     ...effect,
     run: async (input, context) => {
@@ -25,13 +39,13 @@ function faulty(name: string, effect: EffectDefinition, run: Run): EffectDefinit
       counts.set(context.actor, count);
       const place = `effect ${name} of ${context.actor} #${count}`;
       return new Attempt(run, name, place, context).run(
-        () => effect.run(input, servedBy(run, place, context)),
+        () => effect.run(input, served(place, context)),
         input,
       );
     },
     ...(reconcile && {
       reconcile: (input, context) =>
-        reconcile.call(effect, input, servedBy(run, undefined, context)),
+        reconcile.call(effect, input, served(undefined, context)),
     }),
   };
 }

@@ -8,12 +8,15 @@ import { failureOf, type SimulationFailure } from './failure.ts';
 import { Random } from './random.ts';
 import { Run, type RunPlan, type RunResult, type RunSetup } from './run.ts';
 import { shrink } from './shrink.ts';
+import type { SimulatedAgents } from './agents.ts';
 import type { Invariant, SimulatedMessage, SimulatedWorld } from './world.ts';
 
 /** Options of `simulate` with a load: runs with faults. */
 export type SimulationRunOptions<Services = unknown> = {
   /** the actors that are tested, as for `createSystem` */
-  readonly actors: readonly ActorDefinition[];
+  readonly actors?: readonly ActorDefinition[];
+  /** agents with scripted models, beside the actors; default none */
+  readonly agents?: SimulatedAgents;
   /**
    * the messages of the clients, or a function that makes those of one run. Their times do not
    * depend on answers (open loop)
@@ -94,7 +97,7 @@ export async function simulateRuns<S>(options: SimulationRunOptions<S>): Promise
   if (!Number.isSafeInteger(seed)) throw new TypeError(`seed is not a whole number: ${seed}`);
   if (!(Number.isInteger(runs) && runs >= 1 && runs <= 1_000_000))
     throw new TypeError(`runs is not a whole number from 1 to 1,000,000: ${runs}`);
-  const setup = setupOf(options);
+  const setup = await setupOf(options);
   const begun = performance.now();
   const counts = { turns: 0, messages: 0, effects: 0 };
   const faults = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<FaultKind, number>;
@@ -130,13 +133,16 @@ export async function simulateRuns<S>(options: SimulationRunOptions<S>): Promise
   };
 }
 
-function setupOf<S>(options: SimulationRunOptions<S>): RunSetup {
-  const { actors, services, operator, supervisor } = options;
+async function setupOf<S>(options: SimulationRunOptions<S>): Promise<RunSetup> {
+  const { actors = [], agents, services, operator, supervisor } = options;
   const { shards = 4, restMs = 3_600_000, turnsMax = 2_000, mayCrash = false } = options;
   const rules = (named: SimulationRunOptions<S>['invariants'] = {}) =>
     named as Readonly<Record<string, Invariant>>;
+  // The platform is loaded only for those who test agents.
+  const parts = agents && (await import('./agent-parts.ts')).agentParts;
   return {
     actors,
+    agents: parts && ((run) => parts(agents!, run)),
     services: services as RunSetup['services'],
     invariants: rules(options.invariants),
     atRest: rules(options.atRest),

@@ -14,6 +14,7 @@ import { MemoryBlobs } from '../../runtime/blobs/memory.ts';
 import { createSystem } from '../../runtime/create-system.ts';
 import { createMemoryStore } from '../../runtime/log/memory.ts';
 import type { Decision, System, UnknownEffect } from '../../runtime/system.ts';
+import type { AgentParts } from './agent-parts.ts';
 import { Clients } from './clients.ts';
 import { withFaults } from './faulty-effects.ts';
 import type { Fault, FaultPlan } from './faults.ts';
@@ -33,6 +34,7 @@ import {
 /** What all runs of a simulation have in common. */
 export type RunSetup = {
   readonly actors: readonly ActorDefinition[];
+  readonly agents?: ((run: Run) => AgentParts) | undefined;
   readonly services?: ((world: SimulatedWorld) => unknown) | undefined;
   readonly invariants: Readonly<Record<string, Invariant>>;
   readonly atRest: Readonly<Record<string, Invariant>>;
@@ -115,6 +117,7 @@ export class Run {
   readonly #bus: SimBus;
   readonly #log: ObservedLog;
   readonly #actors: readonly ActorDefinition[];
+  readonly #agents: AgentParts | undefined;
   readonly #clients: Clients;
   readonly #deciding = new Set<string>();
   readonly #random: Random;
@@ -143,7 +146,12 @@ export class Run {
     this.world = new RunWorld(this.clock, this.#random.fork('services'), send);
     this.world.services = setup.services?.(this.world);
     this.#log = new ObservedLog(this.#store.log, SIM_ENV, this);
-    this.#actors = setup.actors.map((definition) => withFaults(definition, this));
+    this.#agents = setup.agents?.(this);
+    const { actors = [], services } = this.#agents ?? {};
+    this.#actors = [
+      ...setup.actors.map((definition) => withFaults(definition, this)),
+      ...actors.map((definition) => withFaults(definition, this, services)),
+    ];
   }
   #reactions = 0;
 
@@ -175,6 +183,7 @@ export class Run {
   check(): void {
     const { invariants, turnsMax } = this.#setup;
     if (this.isOver) return;
+    this.#agents?.look();
     for (const [rule, holds] of Object.entries(invariants)) {
       const why = complaintOf(holds, this.world);
       if (why !== undefined) return this.fail(rule, why);
@@ -247,7 +256,7 @@ export class Run {
     const { cell, state } = this.#store;
     const never = () => false;
     const rows = process.state(state, () => {}, never);
-    const { shards, supervisor } = this.#setup;
+    const { shards, supervisor = this.#agents?.supervisor } = this.#setup;
     const system = await createSystem({
       actors: this.#actors,
       clock,
@@ -260,7 +269,9 @@ export class Run {
       services: this.world.services,
       newId: () => `m${++this.#ids}`,
     });
-    if (process.alive) this.#system = system;
+    if (!process.alive) return;
+    this.#system = system;
+    await this.#agents?.start(system);
   }
 
   /** Nothing is on its way, as far as can be seen without the store. */
