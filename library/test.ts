@@ -26,3 +26,13 @@ export type {
   SimulatedMessage,
   SimulatedWorld,
 } from './simulation/world.ts';
+export { type ChartCoverage, expectCovered } from './simulation/coverage.ts';
+export {
+  type ChartPath,
+  type ChartSituation,
+  type EffectEnd,
+  exploreChart,
+  type ExploredChart,
+  type ExploreOptions,
+} from './simulation/explore-chart.ts';
+export { type GoldenReplay, replayRecordings } from './simulation/golden.ts';

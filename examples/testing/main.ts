@@ -14,6 +14,10 @@ for (const [mistaken, corrected] of [
   [await checkWorker(mistakenWorker, { runs }), await checkWorker(worker, { runs, print })],
 ] as const) {
   const { failure } = mistaken;
-  console.log(`found in run ${mistaken.runs}: ${failure?.rule}, in ${failure?.messages.length} messages`);
-  console.log(`corrected: ${corrected.ok ? `${corrected.runs} runs, no mistake` : corrected.failure?.text}`);
+  console.log(
+    `found in run ${mistaken.runs}: ${failure?.rule}, in ${failure?.messages.length} messages`,
+  );
+  console.log(
+    `corrected: ${corrected.ok ? `${corrected.runs} runs, no mistake` : corrected.failure?.text}`,
+  );
 }

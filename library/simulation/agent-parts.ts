@@ -53,7 +53,10 @@ export function agentParts(agents: SimulatedAgents, run: Run): AgentParts {
   const { world } = run;
   const given = typeof agents.tools === 'function' ? agents.tools(world) : (agents.tools ?? []);
   const services: AgentServices = {
-    catalog: createModelCatalog({ providers: {} }, { clock: run.clock, plugins: [scripted(agents, run)] }),
+    catalog: createModelCatalog(
+      { providers: {} },
+      { clock: run.clock, plugins: [scripted(agents, run)] },
+    ),
     tools: createToolRegistry(given.map((tool) => ofProcess(tool, run))),
     hooks: createHooks(),
     secrets: NO_SECRETS,
@@ -61,7 +64,12 @@ export function agentParts(agents: SimulatedAgents, run: Run): AgentParts {
     ask: async (to, event, options = {}) => {
       const principal = { sub: 'agents', roles: [] };
       while (!run.system) await run.clock.sleep(100);
-      return run.system.ask(to, event, { principal, timeoutMs: 30_000, continues: true, ...options });
+      return run.system.ask(to, event, {
+        principal,
+        timeoutMs: 30_000,
+        continues: true,
+        ...options,
+      });
     },
   };
   const settings = (agents.agents ?? ['main']).map((agent) => ({
@@ -74,7 +82,13 @@ export function agentParts(agents: SimulatedAgents, run: Run): AgentParts {
     const event = { type: 'root.start', agents: settings };
     await system.ask(rootAddress(DEFAULT_TENANT), event, options);
   };
-  return { actors: shared().actors, supervisor: rootAddress(DEFAULT_TENANT), services, start, look: deciding(agents, world) };
+  return {
+    actors: shared().actors,
+    supervisor: rootAddress(DEFAULT_TENANT),
+    services,
+    start,
+    look: deciding(agents, world),
+  };
 }
 
 /** People decide each question once. */

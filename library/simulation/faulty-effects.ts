@@ -44,8 +44,7 @@ function faulty(
       );
     },
     ...(reconcile && {
-      reconcile: (input, context) =>
-        reconcile.call(effect, input, served(undefined, context)),
+      reconcile: (input, context) => reconcile.call(effect, input, served(undefined, context)),
     }),
   };
 }

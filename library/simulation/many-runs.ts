@@ -8,6 +8,7 @@ import { failureOf, type SimulationFailure } from './failure.ts';
 import { Random } from './random.ts';
 import { Run, type RunPlan, type RunResult, type RunSetup } from './run.ts';
 import { shrink } from './shrink.ts';
+import { type ChartCoverage, Probe, probed } from './coverage.ts';
 import type { SimulatedAgents } from './agents.ts';
 import type { Invariant, SimulatedMessage, SimulatedWorld } from './world.ts';
 
@@ -47,6 +48,8 @@ export type SimulationRunOptions<Services = unknown> = {
   readonly restMs?: number;
   /** turns of one run after which it counts as endless; default 2,000 */
   readonly turnsMax?: number;
+  /** true: the report has the coverage of the charts of `actors`; slower. Default false */
+  readonly coverage?: boolean;
   /** true: a turn that throws breaks no rule; default false */
   readonly mayCrash?: boolean;
   /** receives the text of a failure; default: the standard error output */
@@ -71,6 +74,8 @@ export type SimulationReport = {
   readonly tookMs: number;
   /** SHA-256 of everything that happened: the same options and seed give the same digest */
   readonly digest: string;
+  /** of each definition in `actors`, all runs together; only if it was requested */
+  readonly coverage?: readonly ChartCoverage[];
   /** the first broken rule, with its shortest history */
   readonly failure?: SimulationFailure;
   /** @throws Error with the text of the failure, if there is one */
@@ -97,7 +102,11 @@ export async function simulateRuns<S>(options: SimulationRunOptions<S>): Promise
   if (!Number.isSafeInteger(seed)) throw new TypeError(`seed is not a whole number: ${seed}`);
   if (!(Number.isInteger(runs) && runs >= 1 && runs <= 1_000_000))
     throw new TypeError(`runs is not a whole number from 1 to 1,000,000: ${runs}`);
-  const setup = await setupOf(options);
+  const probes = (options.coverage ? (options.actors ?? []) : []).map(
+    (actor) => [actor, new Probe(actor.machine)] as const,
+  );
+  const actors = options.coverage ? probes.map((one) => probed(...one)) : options.actors;
+  const setup = await setupOf({ ...options, ...(actors && { actors }) });
   const begun = performance.now();
   const counts = { turns: 0, messages: 0, effects: 0 };
   const faults = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<FaultKind, number>;
@@ -126,6 +135,9 @@ export async function simulateRuns<S>(options: SimulationRunOptions<S>): Promise
     faults,
     tookMs: Math.round(performance.now() - begun),
     digest,
+    ...(options.coverage && {
+      coverage: probes.map(([{ name }, probe]) => probe.coverage(name)),
+    }),
     ...(failure && { failure }),
     throwIfFailed() {
       if (failure) throw new Error(text);
