@@ -35,6 +35,7 @@ function faulty(
   return {
     ...effect,
     run: async (input, context) => {
+      if (run.isFrozen) return new Promise(() => {});
       const count = (counts.get(context.actor) ?? 0) + 1;
       counts.set(context.actor, count);
       const place = `effect ${name} of ${context.actor} #${count}`;

@@ -13,8 +13,6 @@ const never = new Promise<never>(() => {});
 
 export class ObservedLog implements Log {
   readonly atomic: boolean;
-  /** true: nothing is reported and no fault happens any more */
-  isOver = false;
   readonly #log: MemoryLog;
   readonly #journals: string;
   readonly #mailboxes: string;
@@ -31,7 +29,7 @@ export class ObservedLog implements Log {
   }
 
   async append(subject: string, bytes: Uint8Array, options: AppendOptions): Promise<AppendAnswer> {
-    if (this.isOver || !subject.startsWith(this.#journals))
+    if (this.#run.isFrozen || !subject.startsWith(this.#journals))
       return this.#log.appendNow(subject, bytes, options);
     const record = decodeRecord(bytes);
     const turns = record.t === 'TURNS' ? record.turns : [];
@@ -81,8 +79,9 @@ export class ObservedLog implements Log {
     if (!subject.startsWith(this.#mailboxes)) return follow;
     const mailbox = subject.slice(this.#mailboxes.length);
     const next = async () => {
+      if (this.#run.isFrozen) return never;
       const entries = await follow.next();
-      if (this.isOver || entries.length === 0) return entries;
+      if (entries.length === 0) return entries;
       const count = (this.#counts.get(subject) ?? 0) + 1;
       this.#counts.set(subject, count);
       const fault = this.#run.faults.at(`mailbox ${mailbox} #${count}`, 'hold');

@@ -103,6 +103,7 @@ const SIM_ENV = 'local';
 const QUIET_MS = 2_000;
 const DECIDE_MS_MAX = 60_000;
 const REST = 'comes to rest';
+const PASS_ROUNDS_MAX = 10_000;
 
 export class Run {
   readonly clock = new VirtualClock();
@@ -126,6 +127,8 @@ export class Run {
   #starts = 0;
   #ids = 0;
   #untilMs: number;
+  /** true: only the history is read any more */
+  isFrozen = false;
   /** attempts of effects that run in the living process */
   running = 0;
 
@@ -177,6 +180,8 @@ export class Run {
 
   fail(rule: string, why: string): void {
     this.#failure ??= { rule, why, at: this.clock.monotonicMs() };
+    // What never rests would run on without ever giving way to this code.
+    this.process.kill();
   }
 
   /** Called after each commit. */
@@ -231,16 +236,25 @@ export class Run {
     return { seed, ...(failure && { failure }), events, faults: happened, turns, world, digest };
   }
 
-  /** The system without faults, for reading its history after the end. */
+  /** The system for reading its history after the end: it takes no turns and runs no effects. */
   async reopened(): Promise<System> {
     this.#process?.kill();
-    this.#log.isOver = true;
+    this.isFrozen = true;
     this.#system = undefined;
     void this.#start(0);
-    const until = this.clock.monotonicMs() + 60_000;
-    await this.clock.run(until, () => this.#system !== undefined);
+    await this.pass(() => this.#system !== undefined);
     if (!this.#system) throw new TroupeError('INTERNAL', 'the run cannot be opened again');
     return this.#system;
+  }
+
+  /** Lets virtual time pass, at most a minute, until something is so. */
+  async pass(isSo: () => boolean): Promise<void> {
+    const until = this.clock.monotonicMs() + 60_000;
+    for (let round = 0; round < PASS_ROUNDS_MAX && !isSo(); round++) {
+      await settled();
+      const next = this.clock.nextMs();
+      if (next !== undefined && next <= until) await this.clock.run(next, isSo);
+    }
   }
 
   close(): void {
