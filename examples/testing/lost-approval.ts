@@ -25,7 +25,7 @@ export class Approvers {
   }
 }
 
-const machineOf = (hearsEarly: boolean) =>
+const machineOf = (handlesEarly: boolean) =>
   setup({
     types: {
       context: {} as { self: Address },
@@ -40,8 +40,8 @@ const machineOf = (hearsEarly: boolean) =>
     states: {
       new: { on: { 'expense.submit': 'asking' } },
       asking: {
-        // The corrected chart hears an answer that is faster than the outcome of the effect.
-        on: hearsEarly ? { 'expense.approve': 'approved' } : {},
+        // The corrected chart receives an answer that is faster than the outcome of the effect.
+        on: handlesEarly ? { 'expense.approve': 'approved' } : {},
         invoke: {
           id: 'ask',
           src: 'askApprover',
@@ -55,11 +55,11 @@ const machineOf = (hearsEarly: boolean) =>
     },
   });
 
-const expenseOf = (hearsEarly: boolean) =>
+const expenseOf = (handlesEarly: boolean) =>
   defineActor({
     type: 'expense',
     version: 1,
-    machine: machineOf(hearsEarly),
+    machine: machineOf(handlesEarly),
     effects: {
       askApprover: {
         class: 'repeatable',

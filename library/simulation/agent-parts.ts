@@ -15,25 +15,14 @@ import { createToolRegistry } from '../../agent/tools/registry.ts';
 import type { TalkRules } from '../../agent/policy/talk.ts';
 import type { Tool } from '../../agent/tools/tool.ts';
 import { talkRulesOf } from '../../installation/talk-rules.ts';
-import { type Address, DEFAULT_TENANT } from '../../protocols/address.ts';
+import { DEFAULT_TENANT } from '../../protocols/address.ts';
 import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';
 import { loadConfig } from '../../runtime/config/index.ts';
 import type { ActorDefinition } from '../../runtime/actor/definition.ts';
 import type { System } from '../../runtime/system.ts';
 import type { ScriptedRequest, SimulatedAgents } from './agents.ts';
-import type { Run } from './run.ts';
+import type { AgentParts, RunPort } from './run-parts.ts';
 import type { SimulatedWorld } from './world.ts';
-
-/** What agents add to a run. */
-export type AgentParts = {
-  readonly actors: readonly ActorDefinition[];
-  readonly supervisor: Address;
-  readonly services: AgentServices;
-  /** Configures the agents; called at each start of the process. */
-  start(system: System): Promise<void>;
-  /** Called after each commit. */
-  look(): void;
-};
 
 const SETTINGS = { timeoutMs: 600_000, runsMax: 0, tokensPerDay: 0 };
 const APPROVE = { decision: 'allow-once', afterMs: 60_000 };
@@ -49,7 +38,7 @@ function shared(): Shared {
   return (made = { actors: shippedActors(), talk: talkRulesOf(config) });
 }
 
-export function agentParts(agents: SimulatedAgents, run: Run): AgentParts {
+export function agentParts(agents: SimulatedAgents, run: RunPort): AgentParts {
   const { world } = run;
   const given = typeof agents.tools === 'function' ? agents.tools(world) : (agents.tools ?? []);
   const services: AgentServices = {
@@ -113,7 +102,7 @@ function deciding({ approve = () => APPROVE }: SimulatedAgents, world: Simulated
 }
 
 /** The tool as a process uses it: a dead process calls it no more and receives no result. */
-function ofProcess(tool: Tool, run: Run): Tool {
+function ofProcess(tool: Tool, run: RunPort): Tool {
   return {
     ...tool,
     run: async (args, context) => {
@@ -124,7 +113,7 @@ function ofProcess(tool: Tool, run: Run): Tool {
   };
 }
 
-function scripted({ model }: SimulatedAgents, run: Run): ModelProvider {
+function scripted({ model }: SimulatedAgents, run: RunPort): ModelProvider {
   return {
     id: MODEL,
     models: [{ id: MODEL, contextWindow: 1_000_000, maxTokens: 100_000 }],

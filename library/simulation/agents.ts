@@ -36,7 +36,7 @@ export type SimulatedAgents = {
   readonly tools?: readonly Tool[] | ((world: SimulatedWorld) => readonly Tool[]);
   /**
    * decides a question that a tool or an agent asks: the name of an option (`allow-once`,
-   * `deny`) and the virtual milliseconds until a person does it; undefined: nobody answers.
+   * `deny`) and the virtual milliseconds until a person does it; undefined: it is not answered.
    * Default: `allow-once` after 60,000 ms
    */
   readonly approve?: (

@@ -1,7 +1,7 @@
 /** Clients: virtual clients that send messages and wait for the answers, in virtual time. */
 import { errorData } from '../../protocols/errors.ts';
 import type { AskAnswer } from '../../runtime/system.ts';
-import type { Run } from './run.ts';
+import type { RunPort } from './run-parts.ts';
 import type { SimulatedMessage } from './world.ts';
 
 const TIMEOUT_MS = 30_000;
@@ -13,9 +13,9 @@ const PRINCIPAL = { sub: 'test', roles: [] };
 export class Clients {
   /** requests that are not answered or given up yet, and those that are still to be sent */
   waiting = 0;
-  readonly #run: Run;
+  readonly #run: RunPort;
 
-  constructor(run: Run) {
+  constructor(run: RunPort) {
     this.#run = run;
   }
 

@@ -119,7 +119,7 @@ export function exploreChart(options: ExploreOptions): ExploredChart {
     if (places.length > situationsMax)
       throw new Error(`there are more than ${situationsMax} situations: give a coarser 'key'`);
   };
-  visit(born(options, probe));
+  visit(firstPlace(options, probe));
   let steps = 0;
   for (const place of places) {
     for (const delivery of deliveriesAt(options, place)) {
@@ -142,7 +142,7 @@ const situationOf = ({ live: { snapshot } }: Place): ChartSituation => ({
 const selfOf = ({ self, actor }: ExploreOptions): Address =>
   self ?? (`default/${actor.type}/explored` as Address);
 
-function born(options: ExploreOptions, probe: Probe): Place {
+function firstPlace(options: ExploreOptions, probe: Probe): Place {
   const self = selfOf(options);
   const { tenant, key } = parseAddress(self);
   const input = { self, tenant, key, now: CREATED_AT };

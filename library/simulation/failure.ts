@@ -5,7 +5,8 @@ import type { ActorRecording, ActorTurn } from '../../protocols/actor-view.ts';
 import type { Address } from '../../protocols/address.ts';
 import type { System } from '../../runtime/system.ts';
 import type { Fault } from './faults.ts';
-import type { Run, RunEvent, RunResult } from './run.ts';
+import type { Run } from './run.ts';
+import type { RunEvent, RunResult } from './run-parts.ts';
 import type { SimulatedMessage } from './world.ts';
 
 /** A broken rule, with the shortest history that was found. */

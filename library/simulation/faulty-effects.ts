@@ -3,7 +3,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { ActorDefinition } from '../../runtime/actor/definition.ts';
 import type { EffectContext, EffectDefinition, Effects } from '../../runtime/actor/effect.ts';
 import type { Fault } from './faults.ts';
-import type { Run } from './run.ts';
+import type { RunPort } from './run-parts.ts';
 import type { SimProcess } from './process.ts';
 import { throughBoundary } from './world.ts';
 
@@ -13,7 +13,7 @@ import { throughBoundary } from './world.ts';
  */
 export function withFaults(
   definition: ActorDefinition,
-  run: Run,
+  run: RunPort,
   services?: unknown,
 ): ActorDefinition {
   const effects: Record<string, EffectDefinition> = {};
@@ -25,7 +25,7 @@ export function withFaults(
 function faulty(
   name: string,
   effect: EffectDefinition,
-  run: Run,
+  run: RunPort,
   services: unknown,
 ): EffectDefinition {
   const { reconcile } = effect;
@@ -51,7 +51,7 @@ function faulty(
 }
 
 /** The context with services whose answers pass the boundary of the process. */
-function servedBy(run: Run, place: string | undefined, context: EffectContext): EffectContext {
+function servedBy(run: RunPort, place: string | undefined, context: EffectContext): EffectContext {
   const { process } = run;
   let calls = 0;
   const services = throughBoundary(context.services, (method, arrive) => {
@@ -65,13 +65,13 @@ function servedBy(run: Run, place: string | undefined, context: EffectContext): 
 
 /** One attempt of an effect. */
 class Attempt {
-  readonly #run: Run;
+  readonly #run: RunPort;
   readonly #effect: string;
   readonly #place: string;
   readonly #context: EffectContext;
   readonly #process: SimProcess;
 
-  constructor(run: Run, effect: string, place: string, context: EffectContext) {
+  constructor(run: RunPort, effect: string, place: string, context: EffectContext) {
     this.#run = run;
     this.#effect = effect;
     this.#place = place;

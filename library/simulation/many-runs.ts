@@ -6,7 +6,8 @@ import type { Decision, UnknownEffect } from '../../runtime/system.ts';
 import { type Fault, type FaultKind, type Faults, listedFaults, randomFaults } from './faults.ts';
 import { failureOf, type SimulationFailure } from './failure.ts';
 import { Random } from './random.ts';
-import { Run, type RunPlan, type RunResult, type RunSetup } from './run.ts';
+import { Run } from './run.ts';
+import type { RunPlan, RunResult, RunSetup } from './run-parts.ts';
 import { shrink } from './shrink.ts';
 import { type ChartCoverage, Probe, probed } from './coverage.ts';
 import type { SimulatedAgents } from './agents.ts';
@@ -97,7 +98,8 @@ const KINDS: readonly FaultKind[] = [
 
 /** @throws TypeError when an option is not valid */
 export async function simulateRuns<S>(options: SimulationRunOptions<S>): Promise<SimulationReport> {
-  const { seed = randomInt(2 ** 31), print = (text) => console.error(text) } = options;
+  const { seed = randomInt(2 ** 31), print = (text) => void process.stderr.write(`${text}\n`) } =
+    options;
   const { runs = options.seed === undefined ? RUNS : 1 } = options;
   if (!Number.isSafeInteger(seed)) throw new TypeError(`seed is not a whole number: ${seed}`);
   if (!(Number.isInteger(runs) && runs >= 1 && runs <= 1_000_000))

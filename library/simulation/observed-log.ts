@@ -7,7 +7,7 @@ import { TABLE } from '../../runtime/shard/commit/fold.ts';
 import { decodeActorRow } from '../../runtime/shard/turn/actor-row.ts';
 import type { AppendAnswer, AppendOptions, Follow, Log, Position } from '../../runtime/log/log.ts';
 import type { MemoryLog } from '../../runtime/log/memory.ts';
-import type { Run } from './run.ts';
+import type { RunPort } from './run-parts.ts';
 
 const never = new Promise<never>(() => {});
 
@@ -16,11 +16,11 @@ export class ObservedLog implements Log {
   readonly #log: MemoryLog;
   readonly #journals: string;
   readonly #mailboxes: string;
-  readonly #run: Run;
+  readonly #run: RunPort;
   /** turns of each actor, and reads of each mailbox */
   readonly #counts = new Map<string, number>();
 
-  constructor(log: MemoryLog, env: string, run: Run) {
+  constructor(log: MemoryLog, env: string, run: RunPort) {
     this.#log = log;
     this.atomic = log.atomic;
     this.#journals = `jrn.${env}.`;

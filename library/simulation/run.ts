@@ -7,95 +7,32 @@
  * survive them, too.
  */
 import { hash } from 'node:crypto';
-import type { Address } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { ActorDefinition } from '../../runtime/actor/definition.ts';
 import { MemoryBlobs } from '../../runtime/blobs/memory.ts';
 import { createSystem } from '../../runtime/create-system.ts';
 import { createMemoryStore } from '../../runtime/log/memory.ts';
-import type { Decision, System, UnknownEffect } from '../../runtime/system.ts';
-import type { AgentParts } from './agent-parts.ts';
+import type { Decision, System } from '../../runtime/system.ts';
 import { Clients } from './clients.ts';
 import { withFaults } from './faulty-effects.ts';
 import type { Fault, FaultPlan } from './faults.ts';
 import { ObservedLog } from './observed-log.ts';
 import { SimProcess } from './process.ts';
 import { Random } from './random.ts';
+import type {
+  AgentParts,
+  RunEvent,
+  RunFailure,
+  RunPlan,
+  RunPort,
+  RunResult,
+  RunSetup,
+  Said,
+} from './run-parts.ts';
 import { RunWorld } from './run-world.ts';
 import { SimBus } from './sim-bus.ts';
 import { settled, VirtualClock } from './virtual-clock.ts';
-import {
-  complaintOf,
-  type Invariant,
-  type SimulatedMessage,
-  type SimulatedWorld,
-} from './world.ts';
-
-/** What all runs of a simulation have in common. */
-export type RunSetup = {
-  readonly actors: readonly ActorDefinition[];
-  readonly agents?: ((run: Run) => AgentParts) | undefined;
-  readonly services?: ((world: SimulatedWorld) => unknown) | undefined;
-  readonly invariants: Readonly<Record<string, Invariant>>;
-  readonly atRest: Readonly<Record<string, Invariant>>;
-  readonly operator?: ((effect: UnknownEffect) => Decision | undefined) | undefined;
-  readonly shards: number;
-  readonly supervisor?: Address | undefined;
-  readonly restMs: number;
-  readonly turnsMax: number;
-  readonly mayCrash: boolean;
-};
-
-export type RunPlan = {
-  readonly seed: number;
-  /** with their numbers, which name them also where others are left out */
-  readonly load: readonly (readonly [n: number, message: SimulatedMessage])[];
-  readonly faults: FaultPlan;
-};
-
-/** One thing that happened. Times are virtual milliseconds since the start. */
-export type RunEvent = { readonly at: number } & (
-  | { readonly kind: 'send'; readonly name: string; readonly message: SimulatedMessage }
-  | { readonly kind: 'answer'; readonly name: string; readonly answer: string }
-  | {
-      readonly kind: 'turn';
-      readonly actor: string;
-      readonly turn: number;
-      readonly result: string;
-      readonly machine: string;
-      readonly value?: unknown;
-      readonly context?: unknown;
-    }
-  | {
-      readonly kind: 'effect';
-      readonly actor: string;
-      readonly effect: string;
-      readonly attempt: number;
-      /** `begins`, `done`, or how it failed */
-      readonly what: string;
-    }
-  | { readonly kind: 'fault'; readonly fault: Fault; readonly what: string }
-  | { readonly kind: 'note'; readonly what: string }
-);
-
-export type RunFailure = {
-  /** name of the broken rule */
-  readonly rule: string;
-  readonly why: string;
-  readonly at: number;
-};
-
-export type RunResult = {
-  readonly seed: number;
-  readonly failure?: RunFailure;
-  readonly events: readonly RunEvent[];
-  readonly faults: readonly Fault[];
-  readonly turns: number;
-  /** the actors at the end */
-  readonly world: RunWorld;
-  /** SHA-256 of everything that happened, states and contexts included */
-  readonly digest: string;
-};
+import { complaintOf, type SimulatedMessage } from './world.ts';
 
 const CELL = 'c0ffee00c0ffee00c0ffee00c0ffee00';
 const SIM_ENV = 'local';
@@ -105,7 +42,7 @@ const DECIDE_MS_MAX = 60_000;
 const REST = 'comes to rest';
 const PASS_ROUNDS_MAX = 10_000;
 
-export class Run {
+export class Run implements RunPort {
   readonly clock = new VirtualClock();
   readonly events: RunEvent[] = [];
   readonly faults: FaultPlan;
@@ -172,9 +109,7 @@ export class Run {
     return this.#process!;
   }
 
-  say(
-    event: RunEvent extends infer E ? (E extends RunEvent ? Omit<E, 'at'> : never) : never,
-  ): void {
+  say(event: Said): void {
     this.events.push({ at: this.clock.monotonicMs(), ...event } as RunEvent);
   }
 
