@@ -105,7 +105,7 @@ class RunningSystem implements System {
   /** unique per process */
   readonly #worker: string;
   readonly #openEffects: OpenEffects;
-  /** absent where nobody receives its alarms */
+  /** absent where its alarms have no receiver */
   readonly #clockWatch: ClockWatch | undefined;
   readonly #reads: ReadableState;
   readonly #history: HistoryRules;
