@@ -94,6 +94,6 @@ export const checkWorker = (
     load: [
       { to: address('default', 'worker', 'a'), event: { type: 'task.do', hops: 0 }, timeoutMs: 1 },
     ],
-    turnsMax: 200,
+    turnsMax: 60,
     ...given,
   });

@@ -13,13 +13,15 @@ import {
   simulate,
   type SimulationReplay,
 } from 'troupe/test';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Bank, bill, checkBill, mistakenBill } from '../../examples/testing/double-charge.ts';
 import { checkWorker, mistakenWorker, worker } from '../../examples/testing/endless-delegation.ts';
 import { checkExpense, expense, mistakenExpense } from '../../examples/testing/lost-approval.ts';
 import { shrink } from '../../library/simulation/shrink.ts';
 
 const silent = { print: () => {} };
+// Many runs, on machines that are busy with other tests.
+vi.setConfig({ testTimeout: 300_000 });
 
 test.each([
   ['a double charge', checkBill, mistakenBill, 'each bill is charged once'],
