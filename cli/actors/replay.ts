@@ -32,7 +32,7 @@ export async function replayActor(actor: string, options: ReplayOptions): Promis
   if (!isAddress(actor))
     throw new TroupeError('INVALID_ARGUMENT', `${actor} is not an address: write tenant/type/key`);
   const definitions = await definitionsFor(parseAddress(actor).type, against);
-  const recording = file === undefined ? await recorded(actor, options) : inFile(actor, file);
+  const recording = file === undefined ? await fetched(actor, options) : inFile(actor, file);
   const { bytes, supervisor, cell, shard, shards } = recording;
   const where = { cell, shard, shards };
   const turns = unpackFullTurns(Buffer.from(bytes, 'base64'));
@@ -43,7 +43,7 @@ export async function replayActor(actor: string, options: ReplayOptions): Promis
   return result.kind === 'equal' ? exitCodes.ok : exitCodes.failure;
 }
 
-async function recorded(actor: string, options: ReplayOptions): Promise<ActorRecording> {
+async function fetched(actor: string, options: ReplayOptions): Promise<ActorRecording> {
   const send = await gatewayHttp(options);
   const query = new URLSearchParams(defined({ tenant: options.tenant }));
   const path = `/v1/actors/${encodeURIComponent(actor)}/recording?${query}`;

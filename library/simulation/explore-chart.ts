@@ -29,7 +29,7 @@ export type EffectEnd = { readonly output: unknown } | { readonly error: ErrorDa
 /** What a rule of `exploreChart` sees. */
 export type ChartSituation = {
   readonly value: unknown;
-  // biome-ignore lint/suspicious/noExplicitAny: the type of the context belongs to the caller
+  // oxlint-disable-next-line typescript/no-explicit-any -- its type belongs to the caller
   readonly context: any;
   /** `active`, or `done` when the chart has ended */
   readonly status: string;

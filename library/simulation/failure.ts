@@ -68,7 +68,12 @@ export async function failureOf(
   const replay: SimulationReplay = {
     format: 'troupe-simulation',
     version: 1,
-    ...{ seed, rule, why, history, sequence, recordings },
+    seed,
+    rule,
+    why,
+    history,
+    sequence,
+    recordings,
   };
   const text = [
     `seed ${seed} breaks the rule '${rule}' after ${at} ms: ${why}`,

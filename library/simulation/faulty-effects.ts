@@ -1,7 +1,7 @@
 /** Effects of a simulated process: they run as they are, and fail as effects do in production. */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { ActorDefinition } from '../../runtime/actor/definition.ts';
-import type { EffectContext, EffectDefinition, Effects } from '../../runtime/actor/effect.ts';
+import type { EffectContext, EffectDefinition } from '../../runtime/actor/effect.ts';
 import type { Fault } from './faults.ts';
 import type { RunPort } from './run-parts.ts';
 import type { SimProcess } from './process.ts';
@@ -19,7 +19,7 @@ export function withFaults(
   const effects: Record<string, EffectDefinition> = {};
   for (const [name, effect] of Object.entries(definition.effects))
     effects[name] = faulty(name, effect, run, services);
-  return { ...definition, effects: effects as Effects };
+  return { ...definition, effects };
 }
 
 function faulty(

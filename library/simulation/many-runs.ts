@@ -156,7 +156,7 @@ async function setupOf<S>(options: SimulationRunOptions<S>): Promise<RunSetup> {
   const parts = agents && (await import('./agent-parts.ts')).agentParts;
   return {
     actors,
-    agents: parts && ((run) => parts(agents!, run)),
+    agents: parts && ((run) => parts(agents, run)),
     services: services as RunSetup['services'],
     invariants: rules(options.invariants),
     atRest: rules(options.atRest),

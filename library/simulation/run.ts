@@ -110,7 +110,7 @@ export class Run implements RunPort {
   }
 
   say(event: Said): void {
-    this.events.push({ at: this.clock.monotonicMs(), ...event } as RunEvent);
+    this.events.push({ at: this.clock.monotonicMs(), ...event });
   }
 
   fail(rule: string, why: string): void {

@@ -29,7 +29,7 @@ export type SimulatedActor = {
   readonly status: string;
   /** state value of the chart */
   readonly value: unknown;
-  // biome-ignore lint/suspicious/noExplicitAny: the type of the context belongs to the caller
+  // oxlint-disable-next-line typescript/no-explicit-any -- its type belongs to the caller
   readonly context: any;
 };
 
@@ -59,17 +59,17 @@ export type SimulatedWorld<Services = unknown> = {
   readonly services: Services;
   /** a sequence of its own for services; the same for each run of a seed */
   readonly random: Random;
-  actor(address: Address): SimulatedActor | undefined;
+  readonly actor: (address: Address) => SimulatedActor | undefined;
   /** sorted by address; default of all types */
-  actors(type?: string): readonly SimulatedActor[];
+  readonly actors: (type?: string) => readonly SimulatedActor[];
   /** of all clients, in the order in which they arrived */
   readonly answers: readonly SimulatedAnswer[];
   /** attempts of effects, in the order in which they began */
   readonly effects: readonly SimulatedEffect[];
   /** resolves after virtual milliseconds; use it in services instead of timers */
-  sleep(ms: number): Promise<void>;
+  readonly sleep: (ms: number) => Promise<void>;
   /** A client sends a message, `at` milliseconds from now: a person who answers late. */
-  send(message: SimulatedMessage): void;
+  readonly send: (message: SimulatedMessage) => void;
 };
 
 /**
@@ -114,10 +114,12 @@ export function throughBoundary<T>(
         const result: unknown = Reflect.apply(value, target, given);
         if (!(result instanceof Promise)) return result;
         return new Promise((resolve, reject) => {
-          result.then(
-            (done) => answered(name, () => resolve(done)),
-            (error: unknown) => answered(name, () => reject(error)),
-          );
+          const pass = async () => {
+            const [end] = await Promise.allSettled([result]);
+            const isDone = end.status === 'fulfilled';
+            answered(name, () => (isDone ? resolve(end.value) : reject(end.reason as Error)));
+          };
+          void pass();
         });
       };
     },
