@@ -28,7 +28,6 @@ function faulty(
   run: RunPort,
   services: unknown,
 ): EffectDefinition {
-  const { reconcile } = effect;
   const counts = new Map<string, number>();
   const served = (place: string | undefined, context: EffectContext) =>
     services === undefined ? servedBy(run, place, context) : { ...context, services };
@@ -44,8 +43,8 @@ function faulty(
         input,
       );
     },
-    ...(reconcile && {
-      reconcile: (input, context) => reconcile.call(effect, input, served(undefined, context)),
+    ...(effect.reconcile && {
+      reconcile: (input, context) => effect.reconcile!(input, served(undefined, context)),
     }),
   };
 }
