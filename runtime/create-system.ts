@@ -107,7 +107,8 @@ class RunningSystem implements System {
   /** unique per process */
   readonly #worker: string;
   readonly #openEffects: OpenEffects;
-  readonly #clockWatch: ClockWatch;
+  /** absent where its alarms have no receiver */
+  readonly #clockWatch: ClockWatch | undefined;
   readonly #reads: ReadableState;
   readonly #history: HistoryRules;
   #stopping: Promise<void> | undefined;
@@ -115,13 +116,13 @@ class RunningSystem implements System {
    * A running system keeps its process alive, as a server does; every other timer here does not. On
    * a virtual clock it does not, because a simulated process may be killed.
    */
-  readonly #alive = setInterval(() => {}, 2 ** 31 - 1);
+  #alive: NodeJS.Timeout | undefined;
 
   constructor(options: SystemOptions, shards: number, format: CellFormat) {
     const { store, bus, clock = systemClock, env = DEFAULT_ENV } = options;
     this.#o = { ...options, clock, env, shards, format };
     this.cell = store.cell;
-    this.#worker = nodeName(options.cluster?.name);
+    this.#worker = options.newId?.() ?? nodeName(options.cluster?.name);
     this.bus = bus;
     this.#registry = createRegistry(options.actors);
     this.#history = historyRules(this.#registry, shards, options.history);
@@ -145,6 +146,7 @@ class RunningSystem implements System {
       seen: (shard, position) => this.#hosting.seen(shard, position),
       tenantWeights: options.tenantWeights,
       asksAgain: options.cluster !== undefined,
+      newId: options.newId,
     });
     this.#openEffects = new OpenEffects(this.#reads, shards, this.#client);
     const domains = async () => {
@@ -174,7 +176,8 @@ class RunningSystem implements System {
     this.#effects = this.#runnerOf(options);
     this.#dispatch = this.#dispatchOn(clock, shards);
     this.#hosting = this.#host(clock, env, shards);
-    this.#clockWatch = new ClockWatch(clock, () => this.#hosting.status(), this.#alarm);
+    this.#clockWatch =
+      options.onAlarm && new ClockWatch(clock, () => this.#hosting.status(), this.#alarm);
   }
 
   #erasingOf(env: string, shards: number): StoreErasing {
@@ -213,7 +216,7 @@ class RunningSystem implements System {
   }
 
   start(): Promise<void> {
-    if (this.#o.clock !== systemClock) this.#alive.unref();
+    if (this.#o.clock === systemClock) this.#alive = setInterval(() => {}, 2 ** 31 - 1);
     return this.#hosting.start();
   }
 
@@ -259,7 +262,7 @@ class RunningSystem implements System {
    */
   async #stop(): Promise<void> {
     const { cluster } = this.#o;
-    this.#clockWatch.close();
+    this.#clockWatch?.close();
     if (!cluster) this.#endEffects();
     await this.#hosting.release();
     if (cluster) await this.#effects.finished(cluster.drainMs ?? DRAIN_MS);

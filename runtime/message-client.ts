@@ -53,6 +53,8 @@ export type MessageClientOptions = {
    * is then sent again until it is answered, which applies nothing twice (F3, F7). Default false
    */
   readonly asksAgain?: boolean;
+  /** makes the ids of messages; default random UUIDs */
+  readonly newId?: (() => string) | undefined;
   /** shares of tenants against each other; default 1 each */
   readonly tenantWeights?: Readonly<Record<string, number>> | undefined;
 };
@@ -93,7 +95,7 @@ export class MessageClient {
   }
 
   tell(to: Address, event: Message, options: SendOptions): Promise<TellAnswer> {
-    return this.#send(to, event, options, randomUUID());
+    return this.#send(to, event, options, this.#newId());
   }
 
   async ask(
@@ -101,7 +103,7 @@ export class MessageClient {
     event: Message,
     options: SendOptions & { timeoutMs: number },
   ): Promise<AskAnswer> {
-    const id = randomUUID();
+    const id = this.#newId();
     const answered = new Promise<AskAnswer>((resolve) => {
       const timeout = () => this.#settle(id, { kind: 'timeout' });
       this.#pending.set(id, { resolve, cancel: this.#o.clock.after(options.timeoutMs, timeout) });
@@ -118,6 +120,10 @@ export class MessageClient {
       this.#resendToNewOwner(id, pending.repeat);
     }
     return answered;
+  }
+
+  #newId(): string {
+    return this.#o.newId?.() ?? randomUUID();
   }
 
   /**

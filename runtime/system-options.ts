@@ -42,6 +42,11 @@ export type SystemOptions = {
   /** handed to every effect as `context.services` */
   readonly services?: unknown;
   readonly limits?: Partial<Limits>;
+  /**
+   * makes the ids of messages from outside and the name of this process, each of which must be new
+   * in the whole cell; default random ones. For tests that have the same ids in each run
+   */
+  readonly newId?: () => string;
   /** receives alarms for operators: lost shards, unknown effects, failed trims */
   readonly onAlarm?: (what: string) => void;
   /**

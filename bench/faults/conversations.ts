@@ -14,7 +14,7 @@ import { connectOperator } from '../../client/operator-client.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { reservePort } from '../../test/servers/reserve-port.ts';
 import { natsServers, startNats } from '../../test/servers/nats.ts';
-import { Random } from '../../test/sim/random.ts';
+import { Random } from '../../library/simulation/random.ts';
 import { ensureBuilt } from '../harness/program.ts';
 import type { Outcome, StageOptions } from './stage.ts';
 import { until } from './until.ts';

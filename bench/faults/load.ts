@@ -7,7 +7,7 @@ import { type Address, address, shardOf } from '../../protocols/address.ts';
 import { ERRORS } from '../../protocols/errors.ts';
 import type { AskAnswer } from '../../runtime/index.ts';
 import type { Auditor, Request } from '../../test/sim/auditor.ts';
-import type { Random } from '../../test/sim/random.ts';
+import type { Random } from '../../library/simulation/random.ts';
 import { BOSS, runClient, Workload } from '../../test/sim/workload.ts';
 import type { FaultCell } from './cell.ts';
 

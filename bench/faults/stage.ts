@@ -4,7 +4,7 @@
  */
 import { availableParallelism, loadavg } from 'node:os';
 import { Auditor } from '../../test/sim/auditor.ts';
-import { Random } from '../../test/sim/random.ts';
+import { Random } from '../../library/simulation/random.ts';
 import { percentile } from '../harness/statistics.ts';
 import { type Account, account, accountOfRows, Arrivals } from './account.ts';
 import { type CellOptions, FaultCell } from './cell.ts';

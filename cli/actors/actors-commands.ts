@@ -50,12 +50,14 @@ export function addReplay(program: Command, finish: Finish): void {
       '--against <file>',
       'a module that exports actor definitions, in place of those of troupe',
     )
+    .option('--file <file>', 'a replay file of a simulation, in place of the history of a gateway')
     .description('take the recorded turns of an actor again; exit code 1 at the first difference')
     .addHelpText(
       'after',
       examples(
         'troupe replay default/session/agent:main:main',
         'troupe replay default/order/17 --against order.ts --json',
+        'troupe replay default/order/17 --file simulation-7.json --against order.ts',
       ),
     )
     .action(async (address: string, options: ReplayOptions) => {

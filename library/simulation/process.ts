@@ -18,13 +18,17 @@ export class SimProcess {
   #state: 'running' | 'paused' | 'dead' = 'running';
   #waiting: (() => void)[] = [];
 
-  /** @param skewMs the error of its wall clock */
-  constructor(name: string, clock: VirtualClock, skewMs: number) {
+  /**
+   * @param skewMs the error of its wall clock
+   * @param isSteady whether the process is never paused
+   */
+  constructor(name: string, clock: VirtualClock, skewMs: number, isSteady = false) {
     this.name = name;
     this.clock = {
       wallMs: () => clock.wallMs() + skewMs,
       monotonicMs: () => clock.monotonicMs(),
       after: (delayMs, call) => clock.after(delayMs, () => this.enter(call)),
+      ...(isSteady && { isSteady: true }),
     };
   }
 

@@ -203,20 +203,3 @@ export class Simulation {
     }
   }
 }
-
-/**
- * Starts a simulated system.
- * @throws TroupeError when the actors cannot be registered together
- * @example
- * ```ts
- * import { simulate } from 'troupe/test';
- *
- * const simulation = await simulate({ actors: [] });
- * await simulation.stop();
- * ```
- */
-export async function simulate(options: SimulationOptions): Promise<Simulation> {
-  const simulation = new Simulation(options);
-  await simulation.start();
-  return simulation;
-}

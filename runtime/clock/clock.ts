@@ -12,6 +12,8 @@ export interface Clock {
    * process alive.
    */
   after(delayMs: number, call: () => void): () => void;
+  /** true: it never stops and is never set, so that long waits need no checks between */
+  readonly isSteady?: true;
 }
 
 /** The clock of this machine. Tests use the virtual clock of `simulate` instead. */

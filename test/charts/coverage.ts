@@ -12,20 +12,14 @@
  */
 import fc from 'fast-check';
 import { chai, expect } from 'vitest';
-import {
-  type AnyActorScope,
-  type AnyMachineSnapshot,
-  type AnyStateMachine,
-  type AnyStateNode,
-  type AnyTransitionDefinition,
-  createEmptyActor,
-} from 'xstate';
+import type { AnyStateMachine } from 'xstate';
+import { Probe } from '../../library/simulation/coverage.ts';
 import { parseAddress, type Address } from '../../protocols/address.ts';
 import { defined } from '../../protocols/defined.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Message, Meta } from '../../protocols/statechart.ts';
 import { checkRow } from '../../runtime/statechart/check.ts';
-import { nodesOf, timerName } from '../../runtime/statechart/facts.ts';
+import { timerName } from '../../runtime/statechart/facts.ts';
 import {
   type StepRequest,
   initialState,
@@ -39,7 +33,6 @@ import {
   step,
   type Step,
 } from '../../runtime/statechart/host.ts';
-import { nameOf, transitionsOf } from '../../runtime/statechart/parts.ts';
 
 /** One possible input of the machine. A message is an ask unless `tell`. */
 export type Move =
@@ -250,7 +243,7 @@ function advance(
   const { name, cause, meta, now } = delivery;
   const made = step(machine, place.live, cause, now);
   if (made.outcome === 'failed') expect.fail(`${pathTo(place, delivery)}: ${made.error?.message}`);
-  probe?.follow(place.live.snapshot, cause);
+  probe?.follow(place.live.snapshot, cause.event);
   try {
     ledger.take({ name, cause, meta, step: made });
   } catch (error) {
@@ -278,60 +271,3 @@ export const requestsOf = <Params>(requests: readonly StepRequest[], type: strin
   requests.flatMap((ask) =>
     ask.kind === 'action' && ask.type === type ? [ask.params as Params] : [],
   );
-
-/**
- * Notes every state and every transition that a step passes through, by XState's own inspection.
- */
-class Probe {
-  readonly #machine: AnyStateMachine;
-  readonly #states = new Set<string>();
-  readonly #transitions = new Set<AnyTransitionDefinition>();
-  readonly #scope: AnyActorScope;
-
-  constructor(machine: AnyStateMachine) {
-    this.#machine = machine;
-    const self = createEmptyActor();
-    self.system.inspect((event) => {
-      if (event.type !== '@xstate.microstep') return;
-      this.enter(event.snapshot as AnyMachineSnapshot);
-      for (const transition of event._transitions) this.#transitions.add(transition);
-    });
-    this.#scope = {
-      self,
-      system: self.system,
-      id: 'probe',
-      sessionId: 'probe',
-      logger: () => {},
-      defer: () => {},
-      stopChild: () => {},
-      emit: () => {},
-      actionExecutor: () => {},
-    };
-  }
-
-  enter(snapshot: AnyMachineSnapshot): void {
-    for (const { id } of snapshot._nodes) this.#states.add(id);
-  }
-
-  follow(snapshot: AnyMachineSnapshot, { event }: Cause): void {
-    this.#machine.transition(snapshot, event, this.#scope);
-  }
-
-  unreached(): string[] {
-    const missing: string[] = [];
-    for (const node of nodesOf(this.#machine.root)) {
-      if (!this.#states.has(node.id)) missing.push(`state ${node.id}`);
-      for (const transition of transitionsOf(node)) {
-        if (!this.#transitions.has(transition)) missing.push(nameOfTransition(node, transition));
-      }
-    }
-    return missing;
-  }
-}
-
-function nameOfTransition(node: AnyStateNode, transition: AnyTransitionDefinition): string {
-  const { eventType, guard, target } = transition;
-  const name = guard && (nameOf(guard) ?? 'a composed guard');
-  const to = target?.map(({ id }) => id).join(', ') ?? 'no target';
-  return `transition ${node.id} on ${eventType || 'always'}${name ? ` [${name}]` : ''} to ${to}`;
-}

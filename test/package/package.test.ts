@@ -131,7 +131,7 @@ function compile(names: readonly string[]): Promise<string> {
 /** It needs a server; the suites in test/cluster have one. */
 const ONLY_CHECKED = ['openCluster'];
 
-test.each(['README.md', 'docs/package.md'])(
+test.each(['README.md', 'docs/package.md', 'docs/testing.md'])(
   'the code in %s is valid and runs',
   minutes(3),
   async (page) => {

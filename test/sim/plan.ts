@@ -4,7 +4,7 @@
  * error of the simulation is not mistaken for a fault.
  */
 import type { ClusterOptions, Faults } from './cluster.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../../library/simulation/random.ts';
 import type { WorkloadOptions } from './workload.ts';
 
 export type Plan = {

@@ -4,7 +4,7 @@
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../../runtime/blobs/blobs.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../../library/simulation/random.ts';
 import type { VirtualClock } from '../../library/simulation/virtual-clock.ts';
 
 export type BlobFaults = {

@@ -7,7 +7,7 @@ import type { Address } from '../../protocols/address.ts';
 import { Cluster } from './cluster.ts';
 import { closingFaults, stateFaults, suspended, undecided, unrest } from './closing.ts';
 import { type Plan, planOf } from './plan.ts';
-import { Random } from './random.ts';
+import { Random } from '../../library/simulation/random.ts';
 import { runClient, Workload } from './workload.ts';
 
 export type Verdict = {

@@ -24,7 +24,7 @@ import { type Answer, type Call, simActors, type World } from './actors.ts';
 import type { Auditor } from './auditor.ts';
 import { stateFaults } from './closing.ts';
 import type { SimProcess } from '../../library/simulation/process.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../../library/simulation/random.ts';
 
 export const SIM_ENV = 'sim';
 const registry = createRegistry(simActors);

@@ -7,7 +7,7 @@ import { ERRORS } from '../../protocols/errors.ts';
 import type { AskAnswer, SendOptions, System, TellAnswer } from '../../runtime/system.ts';
 import { type Command, type Onward, SIM_TYPES } from './actors.ts';
 import type { Auditor, Request } from './auditor.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../../library/simulation/random.ts';
 import type { VirtualClock } from '../../library/simulation/virtual-clock.ts';
 
 export const BOSS = address('t', 'boss', 'b');

@@ -95,7 +95,8 @@ export class TimerQueue {
     if (this.#closed) return;
     const now = this.#now();
     const next = Math.min(this.#heap[0]?.due ?? Number.POSITIVE_INFINITY, this.#horizon);
-    const at = Math.min(next, now + SLEEP_MS_MAX);
+    const sleepMsMax = this.#clock.isSteady ? Number.POSITIVE_INFINITY : SLEEP_MS_MAX;
+    const at = Math.min(next, now + sleepMsMax);
     if (at >= this.#wakeAt) return;
     this.#cancel?.();
     this.#wakeAt = at;

@@ -26,6 +26,8 @@ export type UpkeepOptions = {
 };
 
 const PASSIVATE_EVERY_MS = 10_000;
+/** The same in a simulation, whose clock passes days within a second. */
+const PASSIVATE_STEADY_MS = 600_000;
 /** How long settled items wait for a record that carries their mark before one is written (D5). */
 const SETTLED_LAG_MS = 10_000;
 
@@ -90,7 +92,8 @@ export class Upkeep {
   }
 
   #passivate(): void {
-    this.#calls.set('passivate', PASSIVATE_EVERY_MS, () => {
+    const everyMs = this.#o.clock.isSteady ? PASSIVATE_STEADY_MS : PASSIVATE_EVERY_MS;
+    this.#calls.set('passivate', everyMs, () => {
       this.#o.residents.passivate();
       this.#passivate();
     });

@@ -4,7 +4,7 @@ import { Directory } from '../../../runtime/cluster/directory.ts';
 import { Members } from '../../../runtime/cluster/members.ts';
 import type { ShardStatus } from '../../../runtime/system.ts';
 import { SimProcess } from '../../../library/simulation/process.ts';
-import { Random } from '../../sim/random.ts';
+import { Random } from '../../../library/simulation/random.ts';
 import { VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 import { Link, SimNetwork } from './sim-network.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LoadFactor } from '../../../runtime/cluster/load-factor.ts';
 import { placeAll } from '../../../runtime/cluster/rendezvous.ts';
-import { Random } from '../../sim/random.ts';
+import { Random } from '../../../library/simulation/random.ts';
 import { VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 
 const SHARDS = 64;

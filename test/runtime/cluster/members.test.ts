@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { HEARTBEAT_SUBJECT, type Heartbeat } from '../../../runtime/cluster/heartbeat.ts';
 import { Members, type MemberEvent } from '../../../runtime/cluster/members.ts';
 import { SimProcess } from '../../../library/simulation/process.ts';
-import { Random } from '../../sim/random.ts';
+import { Random } from '../../../library/simulation/random.ts';
 import { VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 import { Link, SimNetwork } from './sim-network.ts';
 

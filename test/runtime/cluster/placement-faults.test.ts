@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Random } from '../../sim/random.ts';
+import { Random } from '../../../library/simulation/random.ts';
 import { SimCluster, steadyCluster } from './sim-cluster.ts';
 
 const SEEDS = [1, 2, 3, 4, 5];

@@ -4,8 +4,8 @@
  */
 import { beforeEach, expect, it } from 'vitest';
 import { RunningEffects } from '../../../runtime/cluster/running-effects.ts';
-import { Random } from '../../sim/random.ts';
-import { SimBus } from '../../sim/sim-bus.ts';
+import { Random } from '../../../library/simulation/random.ts';
+import { SimBus } from '../../../library/simulation/sim-bus.ts';
 import { VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 
 let clock: VirtualClock;

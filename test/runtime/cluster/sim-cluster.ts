@@ -7,7 +7,7 @@ import { Members } from '../../../runtime/cluster/members.ts';
 import { Placement, type PlacementEvent } from '../../../runtime/cluster/placement.ts';
 import { placeAll } from '../../../runtime/cluster/rendezvous.ts';
 import { SimProcess } from '../../../library/simulation/process.ts';
-import { Random } from '../../sim/random.ts';
+import { Random } from '../../../library/simulation/random.ts';
 import { VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 import { SimHost, SimJournals } from './sim-host.ts';
 import { Link, SimNetwork } from './sim-network.ts';

@@ -5,7 +5,7 @@
  */
 import type { ShardHost } from '../../../runtime/cluster/placement.ts';
 import type { ShardStatus } from '../../../runtime/system.ts';
-import type { Random } from '../../sim/random.ts';
+import type { Random } from '../../../library/simulation/random.ts';
 import type { Link } from './sim-network.ts';
 
 /** Epochs of all shards, as they are stored. */

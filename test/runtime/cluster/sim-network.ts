@@ -6,7 +6,7 @@
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Bus, BusMessage } from '../../../runtime/bus/bus.ts';
 import type { SimProcess } from '../../../library/simulation/process.ts';
-import type { Random } from '../../sim/random.ts';
+import type { Random } from '../../../library/simulation/random.ts';
 import type { VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 
 type Subscriber = { readonly link: Link; readonly on: (message: BusMessage) => void };

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { AppendUnknown } from '../../../runtime/log/log.ts';
 import type { Durability, WalStore } from '../../../runtime/log/wal-store.ts';
 import { entriesOf, nextFrame } from '../../../runtime/log/wal/frame.ts';
-import { Random } from '../../sim/random.ts';
+import { Random } from '../../../library/simulation/random.ts';
 import { eventually } from '../eventually.ts';
 import { SimulatedDisk } from './simulated-disk.ts';
 import { bytes, newest, open, texts } from './store-on-disk.ts';

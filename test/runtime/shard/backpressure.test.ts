@@ -14,9 +14,9 @@ import { ShardOwner } from '../../../runtime/shard/owner.ts';
 import { DEFAULT_LIMITS } from '../../../runtime/shard/limits.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import { simActors } from '../../sim/actors.ts';
-import { Random } from '../../sim/random.ts';
+import { Random } from '../../../library/simulation/random.ts';
 import { SimBlobs } from '../../sim/sim-blobs.ts';
-import { SimBus } from '../../sim/sim-bus.ts';
+import { SimBus } from '../../../library/simulation/sim-bus.ts';
 import { settled, VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 
 const ENV = 'test';

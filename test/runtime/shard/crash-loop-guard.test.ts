@@ -7,7 +7,7 @@ import { journalSubject } from '../../../protocols/subjects.ts';
 import { decodeRecord } from '../../../runtime/shard/commit/records.ts';
 import type { Command } from '../../sim/actors.ts';
 import { Cluster } from '../../sim/cluster.ts';
-import { Random } from '../../sim/random.ts';
+import { Random } from '../../../library/simulation/random.ts';
 import { SIM_ENV } from '../../sim/worker.ts';
 
 const SENDER = address('t', 'plain', 'sender');

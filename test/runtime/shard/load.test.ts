@@ -10,7 +10,7 @@ import { encodeRecord, type JournalRecord } from '../../../runtime/shard/commit/
 import { collectRows, writeSnapshot } from '../../../runtime/shard/recovery/snapshot.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import type { State } from '../../../runtime/state/state.ts';
-import { Random } from '../../sim/random.ts';
+import { Random } from '../../../library/simulation/random.ts';
 import { SimBlobs } from '../../sim/sim-blobs.ts';
 import { settled, VirtualClock } from '../../../library/simulation/virtual-clock.ts';
 

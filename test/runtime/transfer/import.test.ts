@@ -15,7 +15,7 @@ import { importCell, type ImportTarget } from '../../../runtime/transfer/import.
 import { moveRow, moveScalars } from '../../../runtime/transfer/moved.ts';
 import { folderWorkspaces } from '../../../runtime/workspaces/folder.ts';
 import { syncedWorkspaces } from '../../../runtime/workspaces/synced.ts';
-import { Random } from '../../sim/random.ts';
+import { Random } from '../../../library/simulation/random.ts';
 import { eventually } from '../eventually.ts';
 import { ShiftedClock } from '../system/shifted-clock.ts';
 import { openWorld, puppet } from '../system/world.ts';

@@ -4,7 +4,7 @@
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Bus, BusMessage } from '../../runtime/bus/bus.ts';
 import type { Random } from './random.ts';
-import type { VirtualClock } from '../../library/simulation/virtual-clock.ts';
+import type { VirtualClock } from './virtual-clock.ts';
 
 export type BusFaults = { readonly lost: number; readonly doubled: number };
 

@@ -19,7 +19,7 @@ import {
 import { followByReading } from '../../runtime/log/follow.ts';
 import { MemoryLog } from '../../runtime/log/memory.ts';
 import type { Random } from './random.ts';
-import type { VirtualClock } from '../../library/simulation/virtual-clock.ts';
+import type { VirtualClock } from './virtual-clock.ts';
 
 /** Probabilities per operation; 0 everywhere is a log without faults. */
 export type LogFaults = {

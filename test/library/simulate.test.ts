@@ -1,0 +1,184 @@
+/** simulate: finds mistakes from seeds, repeats a run exactly, and shows the shortest history. */
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Type } from '@sinclair/typebox';
+import { address } from 'troupe';
+import { defineTool } from 'troupe/agents';
+import {
+  expectCovered,
+  exploreChart,
+  replayRecordings,
+  say,
+  simulate,
+  type SimulationReplay,
+} from 'troupe/test';
+import { expect, test, vi } from 'vitest';
+import { Bank, bill, checkBill, mistakenBill } from '../../examples/testing/double-charge.ts';
+import { checkWorker, mistakenWorker, worker } from '../../examples/testing/endless-delegation.ts';
+import { checkExpense, expense, mistakenExpense } from '../../examples/testing/lost-approval.ts';
+import { shrink } from '../../library/simulation/shrink.ts';
+
+const silent = { print: () => {} };
+// Many runs, on machines that are busy with other tests.
+vi.setConfig({ testTimeout: 300_000 });
+
+test.each([
+  ['a double charge', checkBill, mistakenBill, 'each bill is charged once'],
+  ['a lost approval', checkExpense, mistakenExpense, 'what was approved is approved'],
+  ['endless delegation', checkWorker, mistakenWorker, 'comes to rest'],
+] as const)('%s is found and shrunk', async (_, check, mistaken, rule) => {
+  const printed: string[] = [];
+  const report = await check(mistaken, { runs: 300, print: (text) => printed.push(text) });
+  const { failure } = report;
+  expect(failure).toMatchObject({ rule });
+  expect(failure!.faults.length).toBeLessThanOrEqual(2);
+  expect(printed).toEqual([failure!.text]);
+  expect(failure!.text).toContain(`seed ${failure!.seed}`);
+  expect(failure!.sequence).toMatch(/^sequenceDiagram\n {2}participant client/);
+  expect(() => report.throwIfFailed()).toThrow(rule);
+  // The seed alone repeats it.
+  const again = await check(mistaken, { seed: failure!.seed, runs: 1, ...silent });
+  expect(again.failure?.text).toBe(failure!.text);
+});
+
+test.each([
+  ['the bill', checkBill, bill],
+  ['the expense', checkExpense, expense],
+  ['the worker', checkWorker, worker],
+] as const)('%s, corrected, keeps its rules', async (_, check, corrected) => {
+  const report = await check(corrected, { seed: 1, runs: 40, ...silent });
+  report.throwIfFailed();
+  expect(report.runs).toBe(40);
+  expect(report.faults.kill).toBeGreaterThan(0);
+});
+
+test('the same seed has the same history, and another seed another one', async () => {
+  const digest = async (seed: number) => (await checkBill(bill, { seed, runs: 3 })).digest;
+  const first = await digest(7);
+  for (let n = 0; n < 10; n++) expect(await digest(7)).toBe(first);
+  expect(await digest(8)).not.toBe(first);
+});
+
+test('the replay file has the recorded turns, and another chart differs from them', async () => {
+  const { failure } = await checkBill(mistakenBill, { seed: 1, runs: 300, ...silent });
+  const folder = mkdtempSync(join(tmpdir(), 'simulation-'));
+  const paths = failure!.save(folder);
+  expect(paths.map((path) => path.split('.').at(-1))).toEqual(['txt', 'mmd', 'json']);
+  const file = JSON.parse(readFileSync(paths[2]!, 'utf8')) as SimulationReplay;
+  expect(file).toMatchObject({ format: 'troupe-simulation', version: 1, rule: failure!.rule });
+  const same = replayRecordings(file.recordings, [mistakenBill]);
+  expect(same.ok).toBe(true);
+  const types = new Set(file.recordings.map(({ actor }) => actor.split('/')[1]));
+  expect([...types]).toEqual(['bill']);
+});
+
+test('coverage names the transitions that no run took', async () => {
+  const run = (faults: boolean) =>
+    simulate({
+      actors: [bill],
+      services: () => new Bank(),
+      load: [{ to: address('default', 'bill', '1'), event: { type: 'bill.pay' }, key: 'pay' }],
+      coverage: true,
+      seed: 1,
+      runs: 40,
+      faults,
+    });
+  const calm = await run(false);
+  expect(calm.coverage![0]!.unreached).toEqual([
+    'transition bill.charging on xstate.error.actor.charge to bill.waiting',
+    'state bill.waiting',
+    'transition bill.waiting on xstate.after.pause.bill.waiting to bill.charging',
+  ]);
+  expect(() => expectCovered(calm.coverage!)).toThrow('bill@1: state bill.waiting');
+  expect(() => expectCovered(calm.coverage!, ['state bill.open'])).toThrow('although excepted');
+  expectCovered((await run(true)).coverage!);
+});
+
+test('every situation of a chart is reached, with a shortest path', () => {
+  const error = { code: 'UNAVAILABLE', message: 'no answer' } as const;
+  const options = {
+    actor: bill,
+    events: [{ type: 'bill.pay' }],
+    ends: { charge: [{ output: 'receipt' }, { error }] },
+  };
+  const { paths, coverage } = exploreChart(options);
+  expect(paths.map(({ value, steps }) => `${String(value)}: ${steps.join(', ')}`)).toEqual([
+    'open: ',
+    'charging: bill.pay',
+    'paid: bill.pay, charge done 1',
+    'waiting: bill.pay, charge failed 2',
+  ]);
+  expectCovered([coverage]);
+  const invariants = { 'it never waits': ({ value }: { value: unknown }) => value !== 'waiting' };
+  expect(() => exploreChart({ ...options, invariants })).toThrow(
+    "'it never waits' is broken after bill.pay, charge failed 2",
+  );
+});
+
+/** A tool that pays, and notes the keys under which it did. */
+const payInto = (paid: Set<string>) =>
+  defineTool({
+    name: 'pay',
+    description: 'Pays a bill.',
+    parameters: Type.Object({ bill: Type.String() }),
+    class: 'keyed',
+    parallel: true,
+    question: () => ({ command: 'pay', detail: 'money', scope: 'each-call' }),
+    run: async (_, { idempotencyKey }) => {
+      paid.add(idempotencyKey);
+      return { text: 'it is paid' };
+    },
+  });
+
+test.each([
+  ['allow-once', 1, false],
+  ['deny', 0, false],
+  [undefined, 0, false],
+  ['allow-once', 1, true],
+] as const)(
+  'an agent asks before it pays; a person says %s: %i payments',
+  async (decision, payments, faults) => {
+    const report = await simulate<Set<string>>({
+      services: () => new Set(),
+      agents: {
+        tools: ({ services }) => [payInto(services as Set<string>)],
+        model: ({ called, last }) =>
+          called.length === 0
+            ? { calls: [{ name: 'pay', args: { bill: '17' } }], afterMs: 2_000 }
+            : { text: `done: ${last}` },
+        approve: () => (decision === undefined ? undefined : { decision, afterMs: 90_000 }),
+      },
+      load: [say('main', 'Pay bill 17')],
+      invariants: { 'it pays once at most': ({ services }) => services.size <= payments },
+      atRest: {
+        'the session is idle': ({ actors }) =>
+          actors('session').every((one) => one.value === 'idle'),
+        ...(faults
+          ? {}
+          : { 'it is paid as decided': ({ services }) => services.size === payments }),
+      },
+      seed: 1,
+      runs: faults ? 10 : 1,
+      faults,
+    });
+    report.throwIfFailed();
+    expect(report.effects).toBeGreaterThanOrEqual(report.runs);
+  },
+);
+
+test('shrinking leaves what is needed', async () => {
+  const needed = [3, 17];
+  const { items } = await shrink(
+    Array.from({ length: 40 }, (_, n) => n),
+    async (some) => needed.every((n) => some.includes(n)),
+    500,
+  );
+  expect(items).toEqual(needed);
+});
+
+test('options that are not valid are refused', async () => {
+  const load = [{ to: address('default', 'bill', '1'), event: { type: 'bill.pay' } }];
+  await expect(simulate({ actors: [bill], load, seed: 0.5 })).rejects.toThrow(TypeError);
+  await expect(simulate({ actors: [bill], load, runs: 0 })).rejects.toThrow('from 1 to');
+});
