@@ -202,6 +202,15 @@ export type ShardStatus = {
   readonly formatNeeded?: number;
 };
 
+/** Rows of a shard on a worker that takes it over when its owner dies. */
+export type ShardCopy = {
+  readonly shard: number;
+  /** of the last journal record in it; the owner's `position` when it is current */
+  readonly position: number;
+  /** journal records that it does not contain yet, as far as is known */
+  readonly lag: number;
+};
+
 /** One process of a cluster, as it reported `ageMs` ago. */
 export type NodeStatus = {
   /** unique per process */
@@ -226,6 +235,8 @@ export type NodeStatus = {
   readonly types: readonly string[];
   /** number of shards that it owns */
   readonly shards: number;
+  /** shards of other workers that it could take over at once; absent without any */
+  readonly copies?: readonly ShardCopy[];
   readonly ageMs: number;
   /** what operators should know about it; absent without any */
   readonly notices?: readonly string[];
