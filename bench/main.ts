@@ -29,7 +29,7 @@ import { ask } from './ask.ts';
 import { busyDisk } from './busy-disk.ts';
 import { cluster } from './cluster.ts';
 import { clusterActors, clusterShards } from './cluster-growth.ts';
-import { clusterFailover } from './cluster-failover.ts';
+import { clusterFailover, clusterFailoverCold } from './cluster-failover.ts';
 import { clusterLatency } from './cluster-latency.ts';
 import { clusterRun } from './cluster-run.ts';
 import { clusterPingpong, clusterSpawn } from './cluster-talk.ts';
@@ -83,6 +83,7 @@ const scenarios: readonly Scenario[] = [
   cluster,
   clusterLatency,
   clusterFailover,
+  clusterFailoverCold,
   clusterRun,
   clusterSpawn,
   clusterPingpong,
