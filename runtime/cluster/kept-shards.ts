@@ -72,6 +72,8 @@ export class KeptShards {
     this.#taking.add(shard);
     this.#forgetPrepared(shard);
     try {
+      // What is loaded already need not be loaded again.
+      await this.#o.replicas.loaded(shard);
       await this.#o.replicas.release(shard);
       await take();
     } finally {

@@ -37,6 +37,8 @@ export class Replica {
   /** why the journal could not be read the last time */
   #trouble: string | undefined;
   #waiting: { readonly position: Position; readonly resolve: () => void }[] = [];
+  /** resolve when the first load has ended, in whatever way */
+  #loading: (() => void)[] = [];
   #follow: Follow | undefined;
   #closed = false;
   #wakeUp: (() => void) | undefined;
@@ -63,6 +65,13 @@ export class Replica {
     this.#isPaced = false;
   }
 
+  /** Resolves when a load that is running has ended, whether or not it succeeded. */
+  async loaded(): Promise<void> {
+    this.hurry();
+    if (this.#closed || (this.#position ?? this.#trouble) !== undefined) return;
+    await new Promise<void>((resolve) => this.#loading.push(resolve));
+  }
+
   /** Why State does not follow the journal now. */
   get trouble(): string | undefined {
     return this.#trouble;
@@ -81,6 +90,7 @@ export class Replica {
     this.#wakeUp?.();
     for (const { resolve } of this.#waiting) resolve();
     this.#waiting = [];
+    this.#loadEnded();
     await this.#done;
   }
 
@@ -98,6 +108,7 @@ export class Replica {
       } catch (error) {
         if (this.#closed) return;
         this.#trouble = `shard ${this.#o.shard} cannot be read here: ${errorData(error).message}`;
+        this.#loadEnded();
         if (!(error instanceof Gap) && backoffMs >= RETRY_MS.max) this.#o.onAlarm(this.#trouble);
         await this.#pause(backoffMs);
         backoffMs = Math.min(backoffMs * 2, RETRY_MS.max);
@@ -137,9 +148,14 @@ export class Replica {
   #moved(position: Position): void {
     this.#position = position;
     this.#trouble = undefined;
+    this.#loadEnded();
     const reached = this.#waiting.filter((waiting) => waiting.position <= position);
     this.#waiting = this.#waiting.filter((waiting) => waiting.position > position);
     for (const { resolve } of reached) resolve();
+  }
+
+  #loadEnded(): void {
+    for (const resolve of this.#loading.splice(0)) resolve();
   }
 
   /** Rests after each slice for as long as the slice took, unless somebody waits. */

@@ -38,6 +38,11 @@ export class Replicas {
     await this.#replicas.get(shard)?.reached(0);
   }
 
+  /** Resolves when the replica, if there is one, is not being loaded any more. */
+  async loaded(shard: number): Promise<void> {
+    await this.#replicas.get(shard)?.loaded();
+  }
+
   /**
    * Ends the replica, because this process takes the shard over; resolves when the replica has
    * stopped writing.
