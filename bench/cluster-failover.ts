@@ -71,7 +71,7 @@ const scenario = (name: string, question: string, warmCopies: number): Scenario 
   defineScenario({
     name,
     question,
-    secondsMax: 900,
+    secondsMax: 1_500,
     repeats: 1,
     figures,
     measure: (repeat) => measureFailover(repeat, warmCopies),

@@ -19,7 +19,7 @@ import { type NatsServer, natsServers, startNats } from '../../test/servers/nats
 import { counter, relay } from './counter.ts';
 
 export const ENV = 'bench';
-const READY_MS = 60_000;
+const READY_MS = 240_000;
 const LOOK_MS = 20;
 
 /** The arguments of a node; a worker process receives them as JSON on its command line. */
