@@ -33,6 +33,7 @@ import { clusterFailover, clusterFailoverCold } from './cluster-failover.ts';
 import { clusterLatency } from './cluster-latency.ts';
 import { clusterRun } from './cluster-run.ts';
 import { clusterPingpong, clusterSpawn } from './cluster-talk.ts';
+import { clusterTakeover } from './cluster-takeover.ts';
 import { commands } from './commands.ts';
 import { crowd } from './crowd.ts';
 import { edge } from './edge.ts';
@@ -84,6 +85,7 @@ const scenarios: readonly Scenario[] = [
   clusterLatency,
   clusterFailover,
   clusterFailoverCold,
+  clusterTakeover,
   clusterRun,
   clusterSpawn,
   clusterPingpong,
