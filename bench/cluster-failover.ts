@@ -30,6 +30,8 @@ const WORKERS = ['w1', 'w2', 'w3'];
 /** Requests that are on their way at a kill, and how long before it they are sent, at most. */
 const BURST = 64;
 const BURST_MS = 20;
+/** More than the crash window: one failure is measured, not a crash loop. */
+const APART_MS = 125_000;
 const COPIES_MS = 180_000;
 const LOOK_MS = 100;
 
@@ -71,7 +73,7 @@ const scenario = (name: string, question: string, warmCopies: number): Scenario 
   defineScenario({
     name,
     question,
-    secondsMax: 1_500,
+    secondsMax: 1_800,
     repeats: 1,
     figures,
     measure: (repeat) => measureFailover(repeat, warmCopies),
@@ -93,11 +95,12 @@ export const clusterFailoverCold = scenario(
 async function measureFailover({ folder, pick }: Repeat, warmCopies: number) {
   const actors = pick(1_000_000, 30_000, 600);
   const cell = await openCell(folder, actors, warmCopies);
-  const rounds = pick(6, 3, 1);
+  const rounds = pick(3, 3, 1);
+  const pauseMs = pick(APART_MS, 0, 0);
   const open: number[] = [];
-  const killed = await waitsMsOf(cell, 'SIGKILL', rounds, open);
-  const frozen = await waitsMsOf(cell, 'SIGSTOP', rounds);
-  const stopped = await waitsMsOf(cell, 'SIGTERM', rounds);
+  const killed = await waitsMsOf(cell, 'SIGKILL', { rounds, pauseMs, open });
+  const frozen = await waitsMsOf(cell, 'SIGSTOP', { rounds, pauseMs });
+  const stopped = await waitsMsOf(cell, 'SIGTERM', { rounds, pauseMs: 0 });
   const workerMb = Math.max(...cell.pids().map((pid) => memoryOf(pid, 'RssAnon')));
   await cell.close();
   const answered = open.filter(Number.isFinite);
@@ -183,16 +186,21 @@ async function copied(system: System): Promise<void> {
 
 /**
  * From the signal to each reply; each round stops another worker.
+ * @param pauseMs before each round
  * @param open receives the same of the requests that were on their way
  */
 async function waitsMsOf(
   cell: Cell,
   signal: NodeJS.Signals,
-  rounds: number,
-  open?: number[],
+  {
+    rounds,
+    pauseMs,
+    open,
+  }: { readonly rounds: number; readonly pauseMs: number; readonly open?: number[] },
 ): Promise<number[]> {
   const waits: number[] = [];
   for (let round = 0; round < rounds; round++) {
+    await sleep(pauseMs);
     const name = WORKERS[round % WORKERS.length]!;
     const worker = cell.workers.get(name)!;
     const keys = sampleOf(cell, shardsOf(cell.system, name));
