@@ -204,7 +204,7 @@ async function waitsMsOf(
     const name = WORKERS[round % WORKERS.length]!;
     const worker = cell.workers.get(name)!;
     const keys = sampleOf(cell, shardsOf(cell.system, name));
-    const all = await stopped(cell, keys, () => worker.signal(signal), open ? BURST : 0);
+    const all = await stopAndAsk(cell, keys, () => worker.signal(signal), open ? BURST : 0);
     waits.push(...all.next);
     // What was answered before the signal was not open.
     open?.push(...all.open.filter((ms) => ms !== Number.NEGATIVE_INFINITY));
@@ -219,7 +219,7 @@ async function waitsMsOf(
  * Sends a burst of requests with keys, stops the worker a moment later, and then sends one request
  * to each of the other actors. The burst is not sent for a freeze or an ordered stop.
  */
-async function stopped(cell: Cell, keys: readonly string[], stop: () => void, burst: number) {
+async function stopAndAsk(cell: Cell, keys: readonly string[], stop: () => void, burst: number) {
   let stoppedAtMs = Number.POSITIVE_INFINITY;
   const opened = keys.slice(0, burst).map(async (key) => {
     const options = { principal, timeoutMs: 30_000, key: randomUUID() };
