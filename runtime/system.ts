@@ -202,14 +202,11 @@ export type ShardStatus = {
   readonly formatNeeded?: number;
 };
 
-/** Rows of a shard on a worker that takes it over when its owner dies. */
-export type ShardCopy = {
-  readonly shard: number;
-  /** of the last journal record in it; the owner's `position` when it is current */
-  readonly position: number;
-  /** journal records that it does not contain yet, as far as is known */
-  readonly lag: number;
-};
+/**
+ * Rows of a shard on a worker that takes it over when its owner dies: up to the journal record at
+ * `position`, and `lag` records behind, as far as is known.
+ */
+export type ShardCopy = { readonly shard: number; readonly position: number; readonly lag: number };
 
 /** One process of a cluster, as it reported `ageMs` ago. */
 export type NodeStatus = {

@@ -19,11 +19,11 @@ export type ReplicaOptions = Omit<LoadFrom, 'journal'> & {
   readonly env: string;
   readonly clock: Clock;
   readonly onAlarm: (what: string) => void;
-  /** nobody waits for it: loading it takes half of the process's time at most, and 4 MB/s */
+  /** no caller waits for it: loading it takes half of the process's time at most, and 4 MB/s */
   readonly isPaced?: boolean;
 };
 
-/** Least time for 128 KiB of rows that are loaded while nobody waits: commits stay short. */
+/** Least time for 128 KiB of rows that are loaded while no caller waits: commits stay short. */
 const PACE_MS = 30;
 const RETRY_MS = { first: 100, max: 5_000 };
 
@@ -60,7 +60,7 @@ export class Replica {
     return this.#follow?.pending ?? 0;
   }
 
-  /** Somebody waits for it from now on: it loads as fast as it can. */
+  /** A caller waits for it from now on: it loads as fast as it can. */
   hurry(): void {
     this.#isPaced = false;
   }
@@ -158,7 +158,7 @@ export class Replica {
     for (const resolve of this.#loading.splice(0)) resolve();
   }
 
-  /** Rests after each slice for as long as the slice took, unless somebody waits. */
+  /** Rests after each slice for as long as the slice took, unless a caller waits. */
   #pacer(): () => Promise<void> {
     const { clock } = this.#o;
     let begunMs = clock.monotonicMs();

@@ -22,7 +22,7 @@ export class Replicas {
     this.#o = options;
   }
 
-  /** Replicates the shard from now on. @param isPaced nobody waits for it */
+  /** Replicates the shard from now on. @param isPaced no caller waits for it */
   keep(shard: number, isPaced = false): void {
     const replica = this.#replicas.get(shard);
     if (replica && !isPaced) replica.hurry();
