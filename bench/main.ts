@@ -29,10 +29,11 @@ import { ask } from './ask.ts';
 import { busyDisk } from './busy-disk.ts';
 import { cluster } from './cluster.ts';
 import { clusterActors, clusterShards } from './cluster-growth.ts';
-import { clusterFailover } from './cluster-failover.ts';
+import { clusterFailover, clusterFailoverCold } from './cluster-failover.ts';
 import { clusterLatency } from './cluster-latency.ts';
 import { clusterRun } from './cluster-run.ts';
 import { clusterPingpong, clusterSpawn } from './cluster-talk.ts';
+import { clusterTakeover } from './cluster-takeover.ts';
 import { commands } from './commands.ts';
 import { crowd } from './crowd.ts';
 import { edge } from './edge.ts';
@@ -83,6 +84,8 @@ const scenarios: readonly Scenario[] = [
   cluster,
   clusterLatency,
   clusterFailover,
+  clusterFailoverCold,
+  clusterTakeover,
   clusterRun,
   clusterSpawn,
   clusterPingpong,

@@ -283,6 +283,7 @@ async function joinCluster(
         notices: () => noticesOf(processServices),
         weight: config.cluster.weight,
         drainMs: config.cluster.drainSeconds * 1_000,
+        warmCopies: config.cluster.warmCopies,
         onEvent: toBoth(logPlacement(log), options.onEvent),
       },
     });

@@ -203,6 +203,12 @@ export type ShardStatus = {
   readonly formatNeeded?: number;
 };
 
+/**
+ * Rows of a shard on a worker that takes it over when its owner dies: up to the journal record at
+ * `position`, and `lag` records behind, as far as is known.
+ */
+export type ShardCopy = { readonly shard: number; readonly position: number; readonly lag: number };
+
 /** One process of a cluster, as it reported `ageMs` ago. */
 export type NodeStatus = {
   /** unique per process */
@@ -227,6 +233,8 @@ export type NodeStatus = {
   readonly types: readonly string[];
   /** number of shards that it owns */
   readonly shards: number;
+  /** shards of other workers that it could take over at once; absent without any */
+  readonly copies?: readonly ShardCopy[];
   readonly ageMs: number;
   /** what operators should know about it; absent without any */
   readonly notices?: readonly string[];

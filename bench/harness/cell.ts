@@ -19,7 +19,7 @@ import { type NatsServer, natsServers, startNats } from '../../test/servers/nats
 import { counter, relay } from './counter.ts';
 
 export const ENV = 'bench';
-const READY_MS = 60_000;
+const READY_MS = 240_000;
 const LOOK_MS = 20;
 
 /** The arguments of a node; a worker process receives them as JSON on its command line. */
@@ -31,7 +31,12 @@ export type NodeSpec = {
   readonly shards: number;
   /** folder of its replica of the rows */
   readonly folder: string;
+  /** as `ClusterOptions`; default 1 */
+  readonly warmCopies?: number;
 };
+
+/** The folder of a node's rows. */
+export const cacheOf = (folder: string, name: string): string => join(folder, `cache-${name}`);
 
 export type Server = NatsServer;
 
@@ -49,14 +54,14 @@ export async function joinCell(
   spec: NodeSpec,
   around: (bus: Bus) => Bus = (bus) => bus,
 ): Promise<Joined> {
-  const { url, role, name, shards, folder } = spec;
+  const { url, role, name, shards, folder, warmCopies = 1 } = spec;
   const onAlarm = (what: string) => console.error(`bench: ${name}: ${what}`);
   const ports = await openNats({
     servers: [url],
     name,
     env: ENV,
     shards,
-    state: (cell) => openStateCache({ path: join(folder, `cache-${name}`), cell }),
+    state: (cell) => openStateCache({ path: cacheOf(folder, name), cell }),
     onAlarm,
   });
   const system = await createSystem({
@@ -65,7 +70,7 @@ export async function joinCell(
     actors: [counter, relay],
     env: ENV,
     onAlarm,
-    cluster: { role, name, version: 'bench' },
+    cluster: { role, name, version: 'bench', warmCopies },
   });
   return { system, ports };
 }

@@ -57,7 +57,11 @@ export const gates: readonly Gate[] = [
   { figure: 'cluster-latency.tellOfPublish', threshold: 3 },
   { figure: 'cluster-latency.askOfPublish', threshold: 5 },
   { figure: 'cluster-latency.farAskOfPublish', threshold: 5 },
+  // A million actors on three workers.
   { figure: 'cluster-failover.killedP95Ms', threshold: 700 },
+  { figure: 'cluster-failover.killedP99Ms', threshold: 2_000 },
+  { figure: 'cluster-failover.openMaxMs', threshold: 3_000 },
+  { figure: 'cluster-failover.openUnanswered', threshold: 0 },
   { figure: 'cluster-failover.frozenP95Ms', threshold: 1_700 },
   { figure: 'cluster-failover.stoppedP95Ms', threshold: 700 },
   { figure: 'cluster-run.runsPerSecond', threshold: 300 },

@@ -4,6 +4,7 @@
  */
 import type { Heartbeat } from '../../runtime/cluster/heartbeat.ts';
 import type { ShardStatus } from '../../runtime/index.ts';
+import { defined } from '../../protocols/defined.ts';
 import { ago, table } from '../../operations/text.ts';
 import { bytes } from '../output.ts';
 
@@ -15,6 +16,8 @@ export type ShardView = Omit<Partial<ShardStatus>, 'state'> & {
   readonly state: ShardStatus['state'] | 'unowned';
   /** the owner's name */
   readonly owner?: string;
+  /** workers that can take it over at once, and the journal records that they do not have yet */
+  readonly copies?: readonly { readonly worker: string; readonly lag: number }[];
 };
 
 export type ClusterView = {
@@ -42,6 +45,7 @@ export function viewOf(
       if (known && (known.epoch ?? 0) >= status.epoch) continue;
       held.set(status.shard, { ...status, node: heartbeat.node, owner: heartbeat.name });
     }
+  const copies = copiesBy(received);
   const nodes = received
     .map(({ heartbeat: { shards: own, types: _, seq: __, ...rest }, ageMs }) => ({
       ...rest,
@@ -53,11 +57,20 @@ export function viewOf(
     env,
     cell,
     nodes,
-    shards: Array.from(
-      { length: shards },
-      (_, shard) => held.get(shard) ?? { shard, state: 'unowned' as const },
-    ),
+    shards: Array.from({ length: shards }, (_, shard) => ({
+      ...(held.get(shard) ?? { shard, state: 'unowned' as const }),
+      ...defined({ copies: copies.get(shard) }),
+    })),
   };
+}
+
+/** By shard. */
+function copiesBy(received: readonly ReceivedHeartbeat[]) {
+  const all = new Map<number, NonNullable<ShardView['copies']>>();
+  for (const { heartbeat } of received)
+    for (const { shard, lag } of heartbeat.copies ?? [])
+      all.set(shard, [...(all.get(shard) ?? []), { worker: heartbeat.name, lag }]);
+  return all;
 }
 
 const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
@@ -100,7 +113,11 @@ function summary(shards: readonly ShardView[]): string {
   for (const { state } of shards) states.set(state, (states.get(state) ?? 0) + 1);
   const lag = shards.reduce((sum, shard) => sum + (shard.lag ?? 0), 0);
   const held = [...states].map(([state, n]) => `${n} ${state}`).join(', ');
-  return `shards: ${held}; pending messages: ${lag}`;
+  const copies = shards.flatMap((shard) => shard.copies ?? []);
+  const copied = shards.filter((shard) => shard.copies !== undefined).length;
+  const behind = copies.reduce((sum, copy) => sum + copy.lag, 0);
+  const warm = `; with a warm copy: ${copied}, ${count(behind, 'record')} behind`;
+  return `shards: ${held}; pending messages: ${lag}${copied > 0 ? warm : ''}`;
 }
 
 type NodeView = ClusterView['nodes'][number];
@@ -133,7 +150,10 @@ const gatewayCells = (nowMs: number) => (node: NodeView) => [
   node.version,
 ];
 
-const shardHead = ['shard', 'state', 'owner', 'epoch', 'position', 'turns', 'lag', 'actors', 'why'];
+const shardHead = 'shard,state,owner,epoch,position,turns,lag,actors,copy,why'.split(',');
+
+const copyText = ({ worker, lag }: { readonly worker: string; readonly lag: number }) =>
+  lag === 0 ? worker : `${worker} (${lag} behind)`;
 
 const shardCells = (shard: ShardView) => [
   String(shard.shard),
@@ -142,5 +162,6 @@ const shardCells = (shard: ShardView) => [
   ...[shard.epoch, shard.position, shard.turnNo, shard.lag, shard.residents].map((n) =>
     n === undefined ? '' : String(n),
   ),
+  (shard.copies ?? []).map(copyText).join(', '),
   shard.why ?? '',
 ];

@@ -27,11 +27,13 @@ import { Credits } from './credits.ts';
 import { followFormat } from './follow-format.ts';
 import { Directory } from './directory.ts';
 import { LoadMeter } from './load.ts';
+import { KeptShards } from './kept-shards.ts';
 import { Members } from './members.ts';
 import { Placement, type PlacementEvent, type ShardHost } from './placement.ts';
 import { placeOne } from './rendezvous.ts';
 import { Replicas } from './replicas.ts';
 import { RunningEffects } from './running-effects.ts';
+import { WarmCopies } from './warm-copies.ts';
 import { WorkerOrders } from './worker-orders.ts';
 
 export type ClusterOptions = {
@@ -41,6 +43,8 @@ export type ClusterOptions = {
   readonly version: string;
   /** share of the shards relative to the other workers, above 0; default 1 */
   readonly weight?: number;
+  /** workers that keep a copy of each shard besides its owner, for a fast take-over; default 1 */
+  readonly warmCopies?: number;
   /** how long running effects may finish when the node stops; default 20,000 */
   readonly drainMs?: number;
   readonly onEvent?: (event: PlacementEvent) => void;
@@ -68,8 +72,6 @@ export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
 
 /** How long a starting node waits for its first shards and copies. */
 const START_MS = 30_000;
-/** How long a replica for a hand-over is kept if the hand-over does not happen. */
-const PREPARED_MS = 30_000;
 /** How long a reader waits for current rows. */
 const CATCH_UP_MS = 15_000;
 const CATCH_UP_LOOK_MS = 20;
@@ -78,6 +80,8 @@ export class ClusterNode implements Hosting {
   readonly #o: ClusterNodeOptions;
   readonly #shards: Shards;
   readonly #replicas: Replicas;
+  readonly #kept: KeptShards;
+  readonly #copies: WarmCopies | undefined;
   readonly #members: Members;
   readonly #directory: Directory;
   readonly #runningEffects: RunningEffects;
@@ -85,14 +89,8 @@ export class ClusterNode implements Hosting {
   readonly #placement: Placement | undefined;
   readonly #load: LoadMeter;
   readonly #startedAtMs: number;
-  readonly #taking = new Set<number>();
   /** of the shards that this process owns: the last record whose rows can be read */
   readonly #readable = new Map<number, Position>();
-  /** replicas for a hand-over, each with the function that keeps it */
-  readonly #prepared = new Map<number, () => void>();
-  #readsAll: boolean;
-  /** shards that an effect of this worker has read, and which it replicates since then */
-  readonly #followed = new Set<number>();
   /** set when this process was asked to own no shards any more */
   #drained: Promise<void> | undefined;
   readonly #orders: WorkerOrders;
@@ -101,7 +99,6 @@ export class ClusterNode implements Hosting {
     this.#o = options;
     const { bus, clock, node, effects, role, timings = {} } = options;
     this.#startedAtMs = clock.wallMs();
-    this.#readsAll = role === 'gateway';
     this.#shards = new Shards({
       ...options,
       onEnd: (shard) => this.#letGo(shard),
@@ -113,7 +110,9 @@ export class ClusterNode implements Hosting {
       effects: () => effects.running,
     });
     this.#credits = new Credits({ ...options, statusOf: (shard) => this.#shards.statusOf(shard) });
-    this.#replicas = new Replicas(options);
+    const replicas = new Replicas(options);
+    this.#replicas = replicas;
+    this.#kept = new KeptShards({ clock, replicas, isHeld: (shard) => this.#isHeld(shard) });
     this.#members = new Members({ bus, clock, timings, self: () => this.#heartbeat() });
     this.#directory = new Directory(this.#members, node, () => this.#held());
     this.#directory.onChange(() => {
@@ -139,24 +138,22 @@ export class ClusterNode implements Hosting {
       onDrain: () => void this.#drain(),
       onCordon: () => this.#placement?.changed(),
     });
-    if (role === 'worker')
-      this.#placement = new Placement({
-        bus,
-        clock,
-        timings,
-        members: this.#members,
-        directory: this.#directory,
-        host: this.#host(),
-        ...defined({ onEvent: options.onEvent }),
-      });
-    else if (options.onEvent) this.#members.onEvent(options.onEvent);
+    const view = { clock, members: this.#members, directory: this.#directory };
+    if (role === 'worker') {
+      const { onEvent, warmCopies: copies = 1 } = options;
+      const host = this.#host();
+      this.#placement = new Placement({ ...view, bus, timings, host, ...defined({ onEvent }) });
+      this.#copies = new WarmCopies({ ...view, kept: this.#kept, replicas, copies });
+    } else if (options.onEvent) this.#members.onEvent(options.onEvent);
   }
 
   async start(): Promise<void> {
-    if (this.#readsAll) this.#readAll();
+    if (this.#o.role === 'gateway') this.#kept.readAll(this.#o.shards);
     this.#members.start();
+    this.#copies?.start();
     await this.#placement?.start(START_MS);
-    await this.#replicas.ready(START_MS);
+    // A worker is of use without its copies.
+    if (!this.#placement) await this.#replicas.ready(START_MS);
   }
 
   statusOf(shard: number): ShardStatus | undefined {
@@ -221,18 +218,17 @@ export class ClusterNode implements Hosting {
   }
 
   seen(shard: number, position: Position): Promise<void> | undefined {
-    if (!this.#readsAll || this.#isHeld(shard)) return undefined;
+    if (!this.#kept.readsAll || this.#isHeld(shard)) return undefined;
     return this.#replicas.seen(shard, position);
   }
 
   async readsAll(): Promise<void> {
-    if (!this.#readsAll) this.#readAll();
+    if (!this.#kept.readsAll) this.#kept.readAll(this.#o.shards);
     await this.#replicas.ready(START_MS);
   }
 
   async catchesUp(shard: number): Promise<void> {
-    this.#followed.add(shard);
-    this.#keep(shard);
+    this.#kept.read(shard);
     const { log, env, clock } = this.#o;
     const last = await log.last(journalSubject(env, shard));
     const untilMs = clock.monotonicMs() + CATCH_UP_MS;
@@ -285,7 +281,8 @@ export class ClusterNode implements Hosting {
     this.#orders.close();
     this.#runningEffects.close();
     this.#credits.close();
-    for (const cancel of this.#prepared.values()) cancel();
+    this.#copies?.close();
+    this.#kept.close();
     await this.#replicas.close();
   }
 
@@ -303,45 +300,21 @@ export class ClusterNode implements Hosting {
     };
   }
 
-  /** Either an owner or a replica writes the shard's rows, never both. */
   async #take(shard: number): Promise<void> {
-    this.#taking.add(shard);
-    this.#forgetPrepared(shard);
     try {
-      await this.#replicas.release(shard);
-      await this.#shards.take(shard);
+      await this.#kept.taking(shard, () => this.#shards.take(shard));
     } finally {
-      this.#taking.delete(shard);
-      if (this.#reads(shard)) this.#keep(shard);
       this.#o.onOwnersChanged();
     }
   }
 
   async #prepare(shard: number): Promise<void> {
-    if (!this.#keep(shard))
+    if (!this.#kept.prepare(shard))
       throw new TroupeError(
         'UNAVAILABLE',
         `shard ${shard} is owned by this process, or is being taken over`,
       );
-    this.#forgetPrepared(shard);
-    const giveUp = () => {
-      this.#prepared.delete(shard);
-      if (!this.#reads(shard)) void this.#replicas.release(shard);
-    };
-    this.#prepared.set(shard, this.#o.clock.after(PREPARED_MS, giveUp));
     await this.#replicas.prepared(shard);
-  }
-
-  #forgetPrepared(shard: number): void {
-    this.#prepared.get(shard)?.();
-    this.#prepared.delete(shard);
-  }
-
-  /** Replicates the shard from now on, unless this process owns it. */
-  #keep(shard: number): boolean {
-    if (this.#taking.has(shard) || this.#isHeld(shard)) return false;
-    this.#replicas.keep(shard);
-    return true;
   }
 
   /** Shards that this process could not read, and that another one owns. */
@@ -356,17 +329,8 @@ export class ClusterNode implements Hosting {
 
   /** Another process owns the shard from now on. */
   #letGo(shard: number): void {
-    if (this.#reads(shard)) this.#keep(shard);
+    this.#kept.resume(shard);
     this.#placement?.changed();
-  }
-
-  #reads(shard: number): boolean {
-    return this.#readsAll || this.#followed.has(shard);
-  }
-
-  #readAll(): void {
-    this.#readsAll = true;
-    for (let shard = 0; shard < this.#o.shards; shard++) this.#keep(shard);
   }
 
   #held(): readonly ShardStatus[] {
@@ -390,7 +354,12 @@ export class ClusterNode implements Hosting {
     const { isCordoned: cordoned } = this.#orders;
     const leaves = { draining: this.#drained !== undefined, cordoned, leaving: false };
     const formats = { format: FORMAT, writes: this.#o.format.writes, types: typesOf(registry) };
-    const shown = { ...formats, ...(notices.length > 0 && { notices }) };
+    const copies = this.#copies?.status() ?? [];
+    const shown = {
+      ...formats,
+      ...(notices.length > 0 && { notices }),
+      ...(copies.length > 0 && { copies }),
+    };
     return { ...own, ...leaves, ...shown, load: this.#load.read(), shards: this.#held() };
   }
 }

@@ -4,7 +4,7 @@
  */
 import { escapeToken } from '../../protocols/subjects.ts';
 import type { Labels } from '../labels.ts';
-import type { NodeLoad, NodeStatus, ShardStatus } from '../system.ts';
+import type { NodeLoad, NodeStatus, ShardCopy, ShardStatus } from '../system.ts';
 
 export type Heartbeat = {
   /** unique per process */
@@ -42,6 +42,8 @@ export type Heartbeat = {
   readonly load: NodeLoad;
   /** the shards that it owns or loads */
   readonly shards: readonly ShardStatus[];
+  /** shards of others that it could take over at once; absent without any, and from older nodes */
+  readonly copies?: readonly ShardCopy[];
 };
 
 export const formatOf = ({ format = 0 }: Heartbeat): number => format;
@@ -63,6 +65,7 @@ export const nodeStatusOf = (heartbeat: Heartbeat, ageMs: number): NodeStatus =>
   types: heartbeat.types,
   shards: heartbeat.shards.length,
   ageMs,
+  ...(heartbeat.copies && { copies: heartbeat.copies }),
   ...(heartbeat.notices && { notices: heartbeat.notices }),
 });
 

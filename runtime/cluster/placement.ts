@@ -2,8 +2,8 @@
  * Placement: which shards this worker owns. Every worker decides for itself by the same rule, from
  * the heartbeats of the nodes:
  *
- *  - a shard without an owner is taken by the worker that rendezvous hashing selects, and after a
- *    while by the next best;
+ *  - a shard without an owner is taken by the worker that rendezvous hashing selects, among those
+ *    with a copy of its rows if there are any, and after a while by the next best;
  *  - a shard of this worker that another should own is handed over, when both have been members for
  *    long enough;
  *  - a shard that its owner cannot read, because only a newer program can, is taken over by a
@@ -224,12 +224,21 @@ export class Placement {
     const graceMs = last !== undefined && members.isAlive(last) ? reservedMs : 0;
     const waitedMs = nowMs - sinceMs - graceMs;
     if (waitedMs < 0) return;
-    if (this.#takers.of(shard) !== self) {
+    const copied = this.#copied(shard);
+    if (this.#takers.preferring((node) => copied.has(node), shard) !== self) {
       if (members.self.cordoned === true && !this.#takers.includes(self)) return;
       if (waitedMs < nextBestMs) return;
       if (waitedMs < nextBestMs * this.#takers.rankOf(self, shard)) return;
     }
     this.#takes.tryTake(shard);
+  }
+
+  /** Workers that have the rows of the shard. */
+  #copied(shard: number): ReadonlySet<string> {
+    const having = this.#o.members
+      .alive()
+      .filter(({ heartbeat: { copies = [] } }) => copies.some((copy) => copy.shard === shard));
+    return new Set(having.map(({ heartbeat }) => heartbeat.node));
   }
 
   #owned(shard: number, { node, status }: ShardOwner, nowMs: number): void {

@@ -1,12 +1,12 @@
 /**
- * Replicas: the shards whose rows this process replicates. A gateway replicates all shards; a
- * worker replicates a shard that it is about to take over.
+ * Replicas: the shards whose rows this process replicates. `kept-shards.ts` says which.
  */
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Position } from '../log/log.ts';
+import type { ShardCopy } from '../system.ts';
 import { Replica, type ReplicaOptions } from './replica.ts';
 
-export type ReplicasOptions = Omit<ReplicaOptions, 'shard'>;
+export type ReplicasOptions = Omit<ReplicaOptions, 'shard' | 'isPaced'>;
 
 /** After this time a reader gets the rows without its own write. */
 const SEEN_WITHIN_MS = 1_000;
@@ -22,10 +22,12 @@ export class Replicas {
     this.#o = options;
   }
 
-  /** Replicates the shard from now on. */
-  keep(shard: number): void {
-    if (this.#closed || this.#replicas.has(shard)) return;
-    this.#replicas.set(shard, new Replica({ ...this.#o, shard }));
+  /** Replicates the shard from now on. @param isPaced no caller waits for it */
+  keep(shard: number, isPaced = false): void {
+    const replica = this.#replicas.get(shard);
+    if (replica && !isPaced) replica.hurry();
+    if (this.#closed || replica) return;
+    this.#replicas.set(shard, new Replica({ ...this.#o, shard, isPaced }));
   }
 
   /**
@@ -34,6 +36,11 @@ export class Replicas {
    */
   async prepared(shard: number): Promise<void> {
     await this.#replicas.get(shard)?.reached(0);
+  }
+
+  /** Resolves when the replica, if there is one, is not being loaded any more. */
+  async loaded(shard: number): Promise<void> {
+    await this.#replicas.get(shard)?.loaded();
   }
 
   /**
@@ -50,22 +57,28 @@ export class Replicas {
   rebuild(shard: number): void {
     if (this.#closed || this.#rebuilding.has(shard) || !this.#replicas.has(shard)) return;
     this.#rebuilding.add(shard);
-    void this.#rebuild(shard).finally(() => this.#rebuilding.delete(shard));
+    void this.rewrite(shard).finally(() => this.#rebuilding.delete(shard));
   }
 
   isRebuilding(shard: number): boolean {
     return this.#rebuilding.has(shard);
   }
 
-  async #rebuild(shard: number): Promise<void> {
+  /**
+   * Removes all rows that this process has of a shard of another one, and reads them again from
+   * snapshot and journal if it replicates the shard: for a damaged row, and for an erasure when the
+   * shard was trimmed. Resolves when that is done.
+   */
+  async rewrite(shard: number): Promise<void> {
     const { state, onAlarm } = this.#o;
+    const isKept = this.#replicas.has(shard);
     await this.release(shard);
     try {
       await state.clear(shard);
     } catch (error) {
       onAlarm(`shard ${shard}: ${errorData(error).message}`);
     }
-    this.keep(shard);
+    if (isKept) this.keep(shard);
     await this.prepared(shard);
   }
 
@@ -79,6 +92,18 @@ export class Replicas {
     });
     await Promise.race([replica.reached(position), late]);
     cancel?.();
+  }
+
+  /** Whether the replica of a shard is being loaded, so far without trouble. */
+  isLoading(shard: number): boolean {
+    const replica = this.#replicas.get(shard);
+    return replica !== undefined && (replica.position ?? replica.trouble) === undefined;
+  }
+
+  /** How far the replica of a shard is; undefined while there is none that can be read. */
+  status(shard: number): ShardCopy | undefined {
+    const { position, lag = 0, trouble } = this.#replicas.get(shard) ?? {};
+    return position === undefined || trouble !== undefined ? undefined : { shard, position, lag };
   }
 
   /** The position of the replica of a shard; -1 if there is none or it is empty. */

@@ -3,6 +3,7 @@
  * questions, from the strictest to the most permissive: where to move a shard that has an owner,
  * who takes over a shard without an owner, and who receives the shards of a node that shuts down.
  */
+import type { ShardOwner } from './directory.ts';
 import { type Heartbeat, formatOf, type Timings, writtenBy } from './heartbeat.ts';
 import type { Member, Members } from './members.ts';
 import { type Candidate, placeAll, placeOne, rankOf } from './rendezvous.ts';
@@ -35,6 +36,12 @@ export class ShardAssignment {
     return this.#placed[shard];
   }
 
+  /** The assigned worker among those that have a copy of the shard's rows, or else among all. */
+  preferring(hasCopy: (node: string) => boolean, shard: number): string | undefined {
+    const ready = this.#candidates.filter(({ node }) => hasCopy(node));
+    return ready.length > 0 ? placeOne(ready, shard) : this.of(shard);
+  }
+
   includes(node: string): boolean {
     return this.#candidates.some((candidate) => candidate.node === node);
   }
@@ -56,6 +63,25 @@ export function takeoverCandidates(members: Members): readonly Candidate[] {
   const proven = all.filter((member) => isProven(members, member));
   const able = proven.length > 0 ? proven : all;
   return newestOf(able).map(toCandidate);
+}
+
+/**
+ * Shards of other nodes that this node would take over if their owners died: those for which fewer
+ * than `copies` candidates come before it. Shards without an owner are left out.
+ */
+export function nextShards(
+  members: Members,
+  owners: readonly (ShardOwner | undefined)[],
+  copies: number,
+): readonly number[] {
+  const self = members.self.node;
+  const candidates = takeoverCandidates(members);
+  if (copies === 0 || !candidates.some(({ node }) => node === self)) return [];
+  return owners.flatMap((owner, shard) => {
+    if (!owner || owner.node === self) return [];
+    const others = candidates.filter(({ node }) => node !== owner.node);
+    return rankOf(others, self, shard) < copies ? [shard] : [];
+  });
 }
 
 /** Candidates for moving shards of this node, including this node (M1). */

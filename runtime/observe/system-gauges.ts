@@ -50,7 +50,15 @@ export function watchSystem(
     busy(),
   );
   if (node === undefined) return;
-  const load = () => system.nodes().find((one) => one.node === node)?.load;
+  const self = () => system.nodes().find((one) => one.node === node);
+  const load = () => self()?.load;
+  const copies = () => self()?.copies ?? [];
+  add('troupe_shard_copies', 'shards of other workers that this one can take over at once', () => {
+    return copies().length;
+  });
+  add('troupe_shard_copy_lag', 'journal records that the copies here do not contain yet', () => {
+    return copies().reduce((sum, { lag }) => sum + lag, 0);
+  });
   add('troupe_effects_running', 'effects that run here', () => load()?.effects ?? 0);
   add('troupe_turns_per_second', 'turns of the last moments', () => load()?.turnsPerSecond ?? 0);
 }

@@ -33,6 +33,11 @@ export type Limits = {
   readonly crashWindowMs: number;
   /** committed turns after which the crash-loop guard ends */
   readonly carefulTurns: number;
+  /**
+   * shard time after its first turn at which it ends earlier, if there were just two unclean
+   * starts: two workers may have died one after the other, and each turn costs two appends
+   */
+  readonly carefulMs: number;
   /** TRY records of one input after which it is poison (K2) */
   readonly triesMax: number;
 };
@@ -64,6 +69,7 @@ export const DEFAULT_LIMITS: Limits = {
   timersPerGroup: 128,
   crashWindowMs: 120_000,
   carefulTurns: 64,
+  carefulMs: 500,
   triesMax: 3,
 };
 

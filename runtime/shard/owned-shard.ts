@@ -266,7 +266,7 @@ export class OwnedShard {
         return this.#store({ t: 'TRY', input: input!.ref, ...this.#writer.head() }, []);
       if (verdict === 'run') input!.run(group, byMachine);
       if (verdict === 'poison') input!.run(group, asPoison(this.#crashLoop.tries(input!.ref)));
-      this.#crashLoop.count(group.turns.length);
+      this.#crashLoop.count(group.turns.length, group.now);
       this.#seal();
       // A repeat leaves nothing to store, so no commit would wake the shard for the next input.
       if (!input) return;

@@ -59,6 +59,8 @@ export type StoredCluster = Stored & {
   readonly shards: number;
   /** By shard, the name of the worker that reports it as its own; undefined if there is none. */
   owners(): readonly (string | undefined)[];
+  /** The workers that report a copy of the shard. */
+  copies(shard: number): readonly string[];
 };
 
 /** Opens the store of a running cluster. Each read replays the journal of the actor's shard. */
@@ -84,12 +86,11 @@ export async function openCluster(url: string): Promise<StoredCluster> {
     await state.clear(shard);
     return found;
   };
+  const view = () => viewOf({ env, cell, shards }, listener.received(HEARD_WITHIN_MS)).shards;
   return {
     shards,
-    owners: () =>
-      viewOf({ env, cell, shards }, listener.received(HEARD_WITHIN_MS)).shards.map(
-        ({ owner }) => owner,
-      ),
+    owners: () => view().map(({ owner }) => owner),
+    copies: (shard) => (view()[shard]?.copies ?? []).map(({ worker }) => worker),
     stateOf: async (actor) => (await inspect(actor))?.value,
     contextOf: async (actor) => (await inspect(actor))?.context,
     entriesOf: entriesIn(store, env),

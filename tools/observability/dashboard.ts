@@ -141,6 +141,14 @@ export const ROWS: readonly Row[] = [
         ],
       },
       {
+        title: 'Warm copies of shards, and how far they are behind',
+        unit: 'short',
+        series: [
+          ['{{instance}}', 'sum by (instance) (troupe_shard_copies)'],
+          ['{{instance}}: records behind', 'sum by (instance) (troupe_shard_copy_lag)'],
+        ],
+      },
+      {
         title: 'Messages that wait',
         unit: 'short',
         series: [['{{instance}}', 'sum by (instance) (troupe_mailbox_lag)']],

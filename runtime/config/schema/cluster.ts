@@ -96,4 +96,12 @@ export const clusterSection = section('this process among the others of a cluste
     default: 25,
     description: 'how long a stopping worker may hand its shards over',
   }),
+  warmCopies: Type.Integer({
+    minimum: 0,
+    maximum: 3,
+    default: 1,
+    description:
+      'how many other workers keep the rows of each shard, so that one of them takes it over at once ' +
+      'when its owner dies. A copy takes disk and processor time; 0: none. The same on every worker',
+  }),
 });

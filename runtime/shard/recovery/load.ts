@@ -27,6 +27,8 @@ export type LoadFrom = {
   readonly cell: string;
   /** false: another owner may load into this State now, so nothing more is written; default true */
   readonly isWanted?: () => boolean;
+  /** lets other work of the process run, between two slices; default until the next event */
+  readonly pause?: () => Promise<void>;
 };
 
 export type Loaded = {
@@ -137,7 +139,8 @@ const loaded = (
   return { fold, last, logTimeMs, ...tail, unreadable };
 };
 
-async function readJournal({ log, journal }: LoadFrom, first: Position): Promise<Stored[]> {
+async function readJournal(from: LoadFrom, first: Position): Promise<Stored[]> {
+  const { log, journal, pause = nextTurn } = from;
   const stored: Stored[] = [];
   let slice = 0;
   for (let next = first; ; ) {
@@ -152,7 +155,7 @@ async function readJournal({ log, journal }: LoadFrom, first: Position): Promise
       slice += bytes.length;
       if (slice < SLICE_BYTES) continue;
       slice = 0;
-      await nextTurn();
+      await pause();
     }
     const last = entries.at(-1);
     if (!last) return stored;
@@ -190,7 +193,7 @@ async function fromSnapshot(
       unreadable.push(`snapshot ${record.blob} is ${bytes}`);
       continue;
     }
-    await restoreRows(from.shard, bytes, (puts) => write(from, puts));
+    await restoreRows(from.shard, bytes, (puts) => write(from, puts), from.pause);
     const fold = Fold.fromState(from.shard, from.state, !from.log.atomic);
     if (!fold) throw new CorruptRecord(`snapshot ${record.blob} has no head`);
     return { fold, covers: record.covers };
@@ -245,7 +248,7 @@ async function foldTail(
     slice = 0;
     assertWanted(from);
     await catchUp({ fold }, from.state);
-    await nextTurn();
+    await (from.pause ?? nextTurn)();
   }
   return { voids, records, bytes: foldedBytes };
 }

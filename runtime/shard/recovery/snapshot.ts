@@ -102,11 +102,13 @@ export async function writeSnapshot(
  * with the folded position is written last: rows without it are incomplete, and the next load
  * clears them.
  * @param write stores puts in State
+ * @param pause after each page: lets other work of the process run
  */
 export async function restoreRows(
   shard: number,
   bytes: Uint8Array,
   write: (puts: readonly Put[]) => Promise<void>,
+  pause: () => Promise<void> = nextTurn,
 ): Promise<void> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const heads: Put[] = [];
@@ -116,7 +118,7 @@ export async function restoreRows(
     const puts = putsOf(shard, decode<(string | Uint8Array)[]>(page));
     heads.push(...puts.filter(({ table, key }) => isHead(table, key)));
     await write(puts.filter(({ table, key }) => !isHead(table, key)));
-    await nextTurn();
+    await pause();
     at += LENGTH_BYTES + length;
   }
   await write(heads);

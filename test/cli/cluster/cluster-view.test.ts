@@ -79,6 +79,20 @@ describe('the view of a cluster', () => {
     expect(all).toMatch(/^2 +quarantined +w2 .* a damaged record$/m);
   });
 
+  it('shows which worker has a copy of a shard, and how far the copies are behind', () => {
+    const view = viewOf(
+      cell,
+      heard(
+        heartbeat('w1', { shards: [shard(0)], copies: [{ shard: 1, position: 7, lag: 3 }] }),
+        heartbeat('w2', { shards: [shard(1)], copies: [{ shard: 0, position: 10, lag: 0 }] }),
+      ),
+    );
+    const text = render(view, 65_000, { all: true });
+    expect(text).toContain('; with a warm copy: 2, 3 records behind');
+    expect(text).toMatch(/^0 +owned +w1 .* w2$/m);
+    expect(text).toMatch(/^1 +owned +w2 .* w1 \(3 behind\)$/m);
+  });
+
   it('shows a cluster without processes', () => {
     const text = render(viewOf(cell, []), 0);
     expect(text).toContain('0 workers, 0 gateways, 3 shards');

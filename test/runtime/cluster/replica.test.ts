@@ -1,4 +1,7 @@
 /** A replica of a shard's rows on a log that is not atomic, as a gateway reads it. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { journalSubject } from '../../../protocols/subjects.ts';
@@ -7,6 +10,8 @@ import { MemoryBlobs } from '../../../runtime/blobs/memory.ts';
 import { Replicas } from '../../../runtime/cluster/replicas.ts';
 import { createSystem, type System, systemClock } from '../../../runtime/index.ts';
 import { createMemoryStore, type MemoryStore } from '../../../runtime/log/memory.ts';
+import { openStateCache } from '../../../runtime/index.ts';
+import type { State } from '../../../runtime/state/state.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import { eventually } from '../eventually.ts';
 import { bossType, puppetType } from '../system/puppet.ts';
@@ -31,7 +36,7 @@ const openSystem = () =>
     snapshotEvery: 20,
   });
 
-const openReplicas = (state: MemoryState) => {
+const openReplicas = (state: State) => {
   const made = new Replicas({
     log: store.log,
     state,
@@ -58,7 +63,7 @@ afterEach(async () => {
   await system.stop();
 });
 
-const rowsOf = (state: MemoryState | MemoryStore['state'], shard: number) =>
+const rowsOf = (state: State, shard: number) =>
   [...state.dump(shard)].map(({ table, key, value }) => [
     table,
     key,
@@ -145,4 +150,43 @@ it('a replica with a damaged row is rebuilt from the journal, and not read until
   await eventually(() => expect(replicas.isRebuilding(0)).toBe(false));
   expect(rowsOf(copy, 0)).toEqual(rowsOf(store.state, 0));
   expect(alarms).toEqual([]);
+});
+
+it('rows of another format on the disk are thrown away, and the copy is made again', async () => {
+  await work(0, 60);
+  const path = mkdtempSync(join(tmpdir(), 'replica-'));
+  const { cell } = store;
+  try {
+    let state = await openStateCache({ path, cell });
+    await replicas.close();
+    replicas = openReplicas(state);
+    await replicas.ready(10_000);
+    await replicas.close();
+    await state.close();
+    const file = join(path, 'cache.json');
+    const older = { ...(JSON.parse(readFileSync(file, 'utf8')) as object), format: 0 };
+    writeFileSync(file, JSON.stringify(older));
+    state = await openStateCache({ path, cell });
+    expect(state.emptied).toMatch(/another format/);
+    expect(rowsOf(state, 0)).toEqual([]);
+    replicas = openReplicas(state);
+    await replicas.ready(10_000);
+    for (let shard = 0; shard < SHARDS; shard++)
+      expect(rowsOf(state, shard)).toEqual(rowsOf(store.state, shard));
+    await replicas.close();
+    await state.close();
+  } finally {
+    rmSync(path, { recursive: true, force: true });
+  }
+});
+
+it('rewrite removes the rows of a shard, and reads them again only where it is replicated', async () => {
+  await work(0, 30);
+  await replicas.rewrite(0);
+  await sameAsOwner();
+  await replicas.release(1);
+  expect(rowsOf(copy, 1).length).toBeGreaterThan(0);
+  await replicas.rewrite(1);
+  expect(rowsOf(copy, 1)).toEqual([]);
+  expect(replicas.status(1)).toBeUndefined();
 });

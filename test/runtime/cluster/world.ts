@@ -4,6 +4,8 @@
  */
 import { type Address, address } from '../../../protocols/address.ts';
 import type { Message } from '../../../protocols/statechart.ts';
+import { defined } from '../../../protocols/defined.ts';
+import type { Blobs } from '../../../runtime/blobs/blobs.ts';
 import { MemoryBlobs } from '../../../runtime/blobs/memory.ts';
 import type { Bus } from '../../../runtime/bus/bus.ts';
 import { InProcessBus } from '../../../runtime/bus/in-process.ts';
@@ -16,6 +18,7 @@ import {
 } from '../../../runtime/index.ts';
 import type { Log } from '../../../runtime/log/log.ts';
 import { createMemoryStore, type MemoryStore } from '../../../runtime/log/memory.ts';
+import type { State } from '../../../runtime/state/state.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import type { Known } from '../system/puppet.ts';
 import { bossType, puppetType } from '../system/puppet.ts';
@@ -28,6 +31,11 @@ type Options = Partial<Omit<SystemOptions, 'store' | 'bus' | 'blobs'>> & {
   readonly aroundLog?: (log: Log) => Log;
   /** the bus as this node sees it */
   readonly aroundBus?: (bus: Bus) => Bus;
+  /** the blobs as this node sees them */
+  readonly aroundBlobs?: (blobs: Blobs) => Blobs;
+  /** of its rows; default a new one in memory */
+  readonly state?: State;
+  readonly warmCopies?: number;
 };
 
 export class ClusterWorld {
@@ -60,22 +68,22 @@ export class ClusterWorld {
   }
 
   async #open(name: string, role: 'worker' | 'gateway', options: Options): Promise<System> {
-    const { aroundLog = (log) => log, aroundBus = (bus) => bus } = options;
+    const { aroundLog = (log) => log, aroundBus = (bus) => bus, aroundBlobs } = options;
+    const { state = new MemoryState(), warmCopies, ...rest } = { ...this.#options, ...options };
     const system = await createSystem({
       actors: [puppetType(), bossType()],
       shards: 8,
-      ...this.#options,
-      ...options,
+      ...rest,
       store: {
         log: aroundLog(this.store.log),
-        state: new MemoryState(),
+        state,
         cell: this.store.cell,
         close,
       },
       bus: aroundBus(ownEnd(this.bus)),
-      blobs: this.blobs,
+      blobs: aroundBlobs?.(this.blobs) ?? this.blobs,
       onAlarm: (what) => this.alarms.push(`${name}: ${what}`),
-      cluster: { role, name, version: '0', drainMs: 5_000 },
+      cluster: { role, name, version: '0', drainMs: 5_000, ...defined({ warmCopies }) },
     });
     this.nodes.set(name, system);
     return system;

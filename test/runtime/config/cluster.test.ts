@@ -14,7 +14,13 @@ describe('the section nats', () => {
     ]);
     expect(natsServers(load('{}').config.nats)).toEqual([]);
     expect(one.nats).toMatchObject({ replicas: 1, env: 'main' });
-    expect(one.cluster).toEqual({ shards: 64, weight: 1, labels: {}, drainSeconds: 25 });
+    expect(one.cluster).toEqual({
+      shards: 64,
+      weight: 1,
+      labels: {},
+      drainSeconds: 25,
+      warmCopies: 1,
+    });
     expect(one.runtime).toMatchObject({ tenantWeights: {}, workspaces: {} });
   });
 

@@ -1,0 +1,113 @@
+/**
+ * KeptShards: which shards of others this process replicates, and why: a gateway reads all; a
+ * worker reads some, prepares a hand-over, or keeps a copy of a shard that it takes over when the
+ * owner dies.
+ *
+ * Invariant: either an owner or a replica writes the rows of a shard, never both.
+ */
+import type { Clock } from '../clock/clock.ts';
+import type { Replicas } from './replicas.ts';
+
+export type KeptShardsOptions = {
+  readonly clock: Clock;
+  readonly replicas: Replicas;
+  /** whether this process owns the shard or loads it as an owner */
+  readonly isHeld: (shard: number) => boolean;
+};
+
+/** How long a replica for a hand-over is kept if the hand-over does not happen. */
+const PREPARED_MS = 30_000;
+
+export class KeptShards {
+  readonly #o: KeptShardsOptions;
+  #readsAll = false;
+  readonly #read = new Set<number>();
+  readonly #copied = new Set<number>();
+  /** replicas for a hand-over, each with the function that keeps it */
+  readonly #prepared = new Map<number, () => void>();
+  readonly #taking = new Set<number>();
+
+  constructor(options: KeptShardsOptions) {
+    this.#o = options;
+  }
+
+  get readsAll(): boolean {
+    return this.#readsAll;
+  }
+
+  readAll(shards: number): void {
+    this.#readsAll = true;
+    for (let shard = 0; shard < shards; shard++) this.#keep(shard);
+  }
+
+  read(shard: number): void {
+    this.#read.add(shard);
+    this.#keep(shard);
+  }
+
+  /** Keeps the shard for a hand-over. False if this process owns it or takes it over. */
+  prepare(shard: number): boolean {
+    if (!this.#keep(shard)) return false;
+    this.#forgetPrepared(shard);
+    const giveUp = () => {
+      this.#prepared.delete(shard);
+      this.#drop(shard);
+    };
+    this.#prepared.set(shard, this.#o.clock.after(PREPARED_MS, giveUp));
+    return true;
+  }
+
+  /** Keeps a copy, which is loaded without haste. */
+  copy(shard: number): void {
+    this.#copied.add(shard);
+    this.#keep(shard, true);
+  }
+
+  dropCopy(shard: number): void {
+    if (this.#copied.delete(shard)) this.#drop(shard);
+  }
+
+  /** Runs `take`, which makes this process the owner, while no replica writes the rows. */
+  async taking(shard: number, take: () => Promise<void>): Promise<void> {
+    this.#taking.add(shard);
+    this.#forgetPrepared(shard);
+    try {
+      // What is loaded already need not be loaded again.
+      await this.#o.replicas.loaded(shard);
+      await this.#o.replicas.release(shard);
+      await take();
+    } finally {
+      this.#taking.delete(shard);
+      this.resume(shard);
+    }
+  }
+
+  /** Another process may own the shard from now on. */
+  resume(shard: number): void {
+    if (this.#isWanted(shard)) this.#keep(shard, !this.#readsAll && !this.#read.has(shard));
+  }
+
+  close(): void {
+    for (const cancel of this.#prepared.values()) cancel();
+    this.#prepared.clear();
+  }
+
+  #isWanted(shard: number): boolean {
+    return this.#readsAll || this.#read.has(shard) || this.#copied.has(shard);
+  }
+
+  #keep(shard: number, isPaced = false): boolean {
+    if (this.#taking.has(shard) || this.#o.isHeld(shard)) return false;
+    this.#o.replicas.keep(shard, isPaced);
+    return true;
+  }
+
+  #drop(shard: number): void {
+    if (!this.#isWanted(shard) && !this.#prepared.has(shard)) void this.#o.replicas.release(shard);
+  }
+
+  #forgetPrepared(shard: number): void {
+    this.#prepared.get(shard)?.();
+    this.#prepared.delete(shard);
+  }
+}
