@@ -14,6 +14,7 @@ import { type Clock, systemClock } from './clock/clock.ts';
 import { DeadLetterLog } from './dead-letters.ts';
 import { StoreErasing } from './erasing.ts';
 import { ClusterNode } from './cluster/cluster-node.ts';
+import { ScrubOrders } from './cluster/scrub-orders.ts';
 import { MessageClient } from './message-client.ts';
 import { Dispatch } from './effects/dispatch.ts';
 import { EffectRunner } from './effects/runner.ts';
@@ -107,6 +108,8 @@ class RunningSystem implements System {
   readonly #openEffects: OpenEffects;
   readonly #clockWatch: ClockWatch;
   readonly #reads: ReadableState;
+  /** of a process of a cluster */
+  readonly #scrubOrders: ScrubOrders | undefined;
   readonly #history: HistoryRules;
   #stopping: Promise<void> | undefined;
   /**
@@ -169,13 +172,22 @@ class RunningSystem implements System {
     this.#effects = this.#runnerOf(options);
     this.#dispatch = this.#dispatchOn(clock, shards);
     this.#hosting = this.#host(clock, env, shards);
+    if (options.cluster)
+      this.#scrubOrders = new ScrubOrders({
+        bus,
+        clock,
+        node: this.#worker,
+        carryOut: (order) => this.erasing.carryOut(order),
+      });
     this.#clockWatch = new ClockWatch(clock, () => this.#hosting.status(), this.#alarm);
   }
 
   #erasingOf(env: string, shards: number): StoreErasing {
     const { ask, deadLetters: letters, transcripts } = this;
-    const own = { store: this.#o.store, ask, letters, transcripts, hosting: () => this.#hosting };
-    return new StoreErasing({ ...own, env, shards });
+    const { store, blobs, workspaces } = this.#o;
+    const own = { store, blobs, workspaces, ask, letters, transcripts };
+    const later = { hosting: () => this.#hosting, orders: () => this.#scrubOrders };
+    return new StoreErasing({ ...own, ...later, env, shards });
   }
 
   #runnerOf(options: SystemOptions): EffectRunner {
@@ -255,6 +267,7 @@ class RunningSystem implements System {
   async #stop(): Promise<void> {
     const { cluster } = this.#o;
     this.#clockWatch.close();
+    this.#scrubOrders?.close();
     if (!cluster) this.#endEffects();
     await this.#hosting.release();
     if (cluster) await this.#effects.finished(cluster.drainMs ?? DRAIN_MS);

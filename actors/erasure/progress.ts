@@ -9,7 +9,9 @@ import {
   type ErasureCounts,
   erasureKey,
   ERASURES_INDEX,
+  type ErasureReach,
   type ErasureRow,
+  type ErasureScrub,
   type ErasureSurvey,
   type ErasureTarget,
   type ErasureWork,
@@ -27,6 +29,7 @@ const nothing = {
   sessions: [],
   shared: 0,
   counts: NO_COUNTS,
+  reach: null,
   endedAt: null,
   error: null,
   reply: null,
@@ -68,8 +71,11 @@ export const noteRemoved = ({ context }: Args, counts: ErasureCounts): Change =>
     },
   };
 };
-export const noteScrubbed = ({ event }: Args): Change => ({
+export const isScrubbed = (_: Args, { isDone }: ErasureReach): boolean => isDone;
+export const noteReached = (_: Args, reach: ErasureReach): Change => ({ error: null, reach });
+export const noteScrubbed = ({ event }: Args, reach: ErasureReach): Change => ({
   error: null,
+  reach,
   endedAt: event.meta.now,
   sessions: [],
 });
@@ -77,7 +83,7 @@ export const noteScrubbed = ({ event }: Args): Change => ({
 // ---- rows and answers
 
 function rowOf({ context, event }: Args, state: RowState): ErasureRow {
-  const { target, who, requestedAt, endedAt, counts, shared, error } = context;
+  const { target, who, requestedAt, endedAt, counts, shared, error, reach } = context;
   const { kind, id } = target;
   return {
     erasure: erasureKey(target),
@@ -88,6 +94,7 @@ function rowOf({ context, event }: Args, state: RowState): ErasureRow {
     requestedAt,
     updatedAt: event.meta.now,
     counts,
+    ...(reach && { reach }),
     ...(endedAt !== null && { endedAt }),
     ...(shared > 0 && { shared }),
     ...(error && { error }),
@@ -125,7 +132,7 @@ export const refusal = ({ context }: Args): Reply => ({
 
 /** What the audit keeps: who, when, what, and how much. No content. */
 export const receipt = ({ context, event }: Args): Tell => {
-  const { target, who, counts } = context;
+  const { target, who, counts, reach } = context;
   const { now } = event.meta;
   const short = (text: string) => text.slice(0, AUDIT_TEXT_CHARACTERS_MAX);
   const note: AuditNote = {
@@ -144,6 +151,10 @@ export const receipt = ({ context, event }: Args): Tell => {
           deadLetters: `${counts.deadLetters}`,
           artifacts: `${counts.artifacts}`,
           files: `${counts.files}`,
+          ...(reach && { shards: `${reach.shards} of ${reach.shardsAll}` }),
+          ...(reach && reach.streams.length > 0 && { streams: short(reach.streams.join(' ')) }),
+          ...(reach &&
+            reach.processes.length > 0 && { processes: short(reach.processes.join(' ')) }),
         },
         outcome: 'done',
       },
@@ -155,6 +166,10 @@ export const receipt = ({ context, event }: Args): Tell => {
 // ---- inputs of the effects
 
 export const targetOf = ({ context }: Pick<Args, 'context'>): ErasureTarget => context.target;
+export const scrubOf = ({ context }: Pick<Args, 'context'>): ErasureScrub => {
+  const { target, who, requestedAt, reach = null } = context;
+  return { ...target, who, requestedAt, reach };
+};
 export const workOf = ({ context }: Pick<Args, 'context'>): ErasureWork => {
   const { target, sessions, who, requestedAt } = context;
   return { ...target, sessions, who, requestedAt };

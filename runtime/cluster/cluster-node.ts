@@ -30,6 +30,7 @@ import { LoadMeter } from './load.ts';
 import { Members } from './members.ts';
 import { Placement, type PlacementEvent, type ShardHost } from './placement.ts';
 import { placeOne } from './rendezvous.ts';
+import { rowsCaughtUp } from './rows-caught-up.ts';
 import { Replicas } from './replicas.ts';
 import { RunningEffects } from './running-effects.ts';
 import { WorkerOrders } from './worker-orders.ts';
@@ -70,9 +71,6 @@ export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
 const START_MS = 30_000;
 /** How long a replica for a hand-over is kept if the hand-over does not happen. */
 const PREPARED_MS = 30_000;
-/** How long a reader waits for current rows. */
-const CATCH_UP_MS = 15_000;
-const CATCH_UP_LOOK_MS = 20;
 
 export class ClusterNode implements Hosting {
   readonly #o: ClusterNodeOptions;
@@ -179,6 +177,10 @@ export class ClusterNode implements Hosting {
       : undefined;
   }
 
+  ownerOf(shard: number): string | undefined {
+    return this.#directory.ownerOf(shard)?.node;
+  }
+
   status(): readonly ShardStatus[] {
     return this.#directory.all();
   }
@@ -233,21 +235,29 @@ export class ClusterNode implements Hosting {
   async catchesUp(shard: number): Promise<void> {
     this.#followed.add(shard);
     this.#keep(shard);
+    await this.#caughtUp(shard);
+  }
+
+  #caughtUp(shard: number): Promise<void> {
     const { log, env, clock } = this.#o;
-    const last = await log.last(journalSubject(env, shard));
-    const untilMs = clock.monotonicMs() + CATCH_UP_MS;
-    // The owner of the shard may change meanwhile: then the replica here has to reach the record.
-    while (this.#readableUpTo(shard) < last) {
-      if (clock.monotonicMs() >= untilMs)
-        throw new TroupeError(
-          'UNAVAILABLE',
-          `the rows of shard ${shard} that are read here are behind by over ${CATCH_UP_MS / 1_000} s; try again`,
-          { retryAfterMs: 1_000 },
-        );
-      await this.#replicas.seen(shard, last);
-      if (this.#readableUpTo(shard) < last)
-        await new Promise<void>((resolve) => clock.after(CATCH_UP_LOOK_MS, resolve));
-    }
+    return rowsCaughtUp({
+      shard,
+      clock,
+      last: () => log.last(journalSubject(env, shard)),
+      readable: () => this.#readableUpTo(shard),
+      seen: (position) => this.#replicas.seen(shard, position),
+    });
+  }
+
+  trimmedAll(shard: number): Promise<void> {
+    return this.#shards.trimmedAll(shard);
+  }
+
+  async refreshed(): Promise<void> {
+    for (let shard = 0; shard < this.#o.shards; shard++)
+      if (this.#isHeld(shard) || this.#replicas.has(shard)) await this.#caughtUp(shard);
+      else if (this.#taking.has(shard)) throw isBeingTaken(shard);
+      else await this.#o.state.clear(shard);
   }
 
   #readableUpTo(shard: number): Position {
@@ -318,11 +328,7 @@ export class ClusterNode implements Hosting {
   }
 
   async #prepare(shard: number): Promise<void> {
-    if (!this.#keep(shard))
-      throw new TroupeError(
-        'UNAVAILABLE',
-        `shard ${shard} is owned by this process, or is being taken over`,
-      );
+    if (!this.#keep(shard)) throw isBeingTaken(shard);
     this.#forgetPrepared(shard);
     const giveUp = () => {
       this.#prepared.delete(shard);
@@ -394,5 +400,8 @@ export class ClusterNode implements Hosting {
     return { ...own, ...leaves, ...shown, load: this.#load.read(), shards: this.#held() };
   }
 }
+
+const isBeingTaken = (shard: number) =>
+  new TroupeError('UNAVAILABLE', `shard ${shard} is owned here, or is being taken over`);
 
 const HELD = new Set<ShardStatus['state']>(['loading', 'owned', 'quarantined']);
