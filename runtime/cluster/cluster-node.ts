@@ -261,8 +261,10 @@ export class ClusterNode implements Hosting {
   }
 
   #readableUpTo(shard: number): Position {
-    const isOwned = this.#shards.statusOf(shard)?.state === 'owned';
-    return isOwned ? (this.#readable.get(shard) ?? -1) : this.#replicas.position(shard);
+    const { state, epoch = -1 } = this.#shards.statusOf(shard) ?? {};
+    if (state !== 'owned') return this.#replicas.position(shard);
+    // A shard without work has no record after the one with which its owner began.
+    return Math.max(this.#readable.get(shard) ?? -1, epoch);
   }
 
   #committed(shard: number): void {
