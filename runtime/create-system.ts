@@ -14,7 +14,7 @@ import { type Clock, systemClock } from './clock/clock.ts';
 import { DeadLetterLog } from './dead-letters.ts';
 import { StoreErasing } from './erasing.ts';
 import { ClusterNode } from './cluster/cluster-node.ts';
-import { ScrubOrders } from './cluster/scrub-orders.ts';
+import { type ScrubOrder, ScrubOrders } from './cluster/scrub-orders.ts';
 import { MessageClient } from './message-client.ts';
 import { Dispatch } from './effects/dispatch.ts';
 import { EffectRunner } from './effects/runner.ts';
@@ -172,14 +172,14 @@ class RunningSystem implements System {
     this.#effects = this.#runnerOf(options);
     this.#dispatch = this.#dispatchOn(clock, shards);
     this.#hosting = this.#host(clock, env, shards);
-    if (options.cluster)
-      this.#scrubOrders = new ScrubOrders({
-        bus,
-        clock,
-        node: this.#worker,
-        carryOut: (order) => this.erasing.carryOut(order),
-      });
+    this.#scrubOrders = this.#scrubOrdersOn(bus, clock);
     this.#clockWatch = new ClockWatch(clock, () => this.#hosting.status(), this.#alarm);
+  }
+
+  #scrubOrdersOn(bus: Bus, clock: Clock): ScrubOrders | undefined {
+    if (!this.#o.cluster) return undefined;
+    const carryOut = (order: ScrubOrder) => this.erasing.carryOut(order);
+    return new ScrubOrders({ bus, clock, node: this.#worker, carryOut });
   }
 
   #erasingOf(env: string, shards: number): StoreErasing {
@@ -219,9 +219,12 @@ class RunningSystem implements System {
     });
   }
 
-  start(): Promise<void> {
+  async start(): Promise<void> {
     if (this.#o.clock !== systemClock) this.#alive.unref();
-    return this.#hosting.start();
+    await this.#hosting.start();
+    await this.erasing.started().catch((error: unknown) => {
+      this.#alarm(`local data were not scrubbed: ${errorData(error).message}`);
+    });
   }
 
   readonly tell: System['tell'] = async (to, event, options) =>

@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto';
 import { type Address, address, parseAddress, shardOf } from '../protocols/address.ts';
 import { decode } from '../protocols/codec.ts';
-import { TroupeError } from '../protocols/errors.ts';
+import { errorData, TroupeError } from '../protocols/errors.ts';
 import type { ErasureReach, ErasureScrub } from '../protocols/erasure.ts';
 import { SYSTEM_PRINCIPAL } from '../protocols/security/principals.ts';
 import type { SysErase } from '../protocols/supervision.ts';
@@ -59,6 +59,8 @@ export type ErasableStore = {
   readonly streams?: ErasableStreams;
   /** of a process of a cluster: its own files; `erasures`: see `StateCache.scrub` */
   readonly scrubLocal?: (erasures: number) => Promise<void>;
+  /** how many erasures the cell had when these files were opened */
+  readonly erasuresAtOpening?: number;
 };
 
 type ErasingOptions = {
@@ -75,7 +77,8 @@ type ErasingOptions = {
   readonly orders: () => ScrubOrders | undefined;
 };
 
-const ASK_MS = 30_000;
+const ASK_MS = 10_000;
+const ASKS_MAX = 3;
 const TRIM_MS = 60_000;
 const ROWS_PER_TICK = 500;
 /** A step of the work in a cluster ends after this time, so that its progress is kept. */
@@ -185,6 +188,12 @@ export class StoreErasing implements Erasing {
     await store.scrubLocal?.(await this.#erasures());
   }
 
+  /** An erasure that ended while this process started did not know it. */
+  async started(): Promise<void> {
+    const { scrubLocal, erasuresAtOpening } = this.#o.store;
+    if (scrubLocal && (await this.#erasures()) !== erasuresAtOpening) await this.scrubLocal();
+  }
+
   /** Carries out an order of the process that erases. */
   carryOut({ shard }: ScrubOrder): Promise<void> {
     return shard === undefined ? this.scrubLocal() : this.#o.hosting().trimmedAll(shard);
@@ -278,13 +287,20 @@ export class StoreErasing implements Erasing {
     await inTime(trimmed, shard);
   }
 
+  /** Asks again without an answer: the owner of the shard may have died with it. */
   async #order(actor: Address, message: SysErase, lane: 'control' | 'data'): Promise<void> {
-    await askOrThrow(this.#o, actor, message, {
-      principal: SYSTEM_PRINCIPAL,
-      timeoutMs: ASK_MS,
-      lane,
-      timedOut: `${actor} has not answered yet: the erasure is tried again`,
-    });
+    for (let asks = 1; ; asks++)
+      try {
+        await askOrThrow(this.#o, actor, message, {
+          principal: SYSTEM_PRINCIPAL,
+          timeoutMs: ASK_MS,
+          lane,
+          timedOut: `${actor} has not answered yet: the erasure is tried again`,
+        });
+        return;
+      } catch (error) {
+        if (asks === ASKS_MAX || errorData(error).code !== 'DEADLINE_EXCEEDED') throw error;
+      }
   }
 
   /** An address of the shard that no actor has. */

@@ -71,9 +71,10 @@ export const noteRemoved = ({ context }: Args, counts: ErasureCounts): Change =>
     },
   };
 };
-export const isScrubbed = (_: Args, { isDone }: ErasureReach): boolean => isDone;
+/** The effect of an older program has no output. */
+export const isScrubbed = (_: Args, reach: ErasureReach | null): boolean => reach?.isDone !== false;
 export const noteReached = (_: Args, reach: ErasureReach): Change => ({ error: null, reach });
-export const noteScrubbed = ({ event }: Args, reach: ErasureReach): Change => ({
+export const noteScrubbed = ({ event }: Args, reach: ErasureReach | null): Change => ({
   error: null,
   reach,
   endedAt: event.meta.now,

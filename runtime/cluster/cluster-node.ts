@@ -6,7 +6,7 @@
  * (I1, I6); a node that is wrong about others causes delays, but loses no message.
  */
 import { defined } from '../../protocols/defined.ts';
-import { TroupeError } from '../../protocols/errors.ts';
+import type { TroupeError } from '../../protocols/errors.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { HandedOver } from '../effects/dispatch.ts';
@@ -30,7 +30,7 @@ import { LoadMeter } from './load.ts';
 import { Members } from './members.ts';
 import { Placement, type PlacementEvent, type ShardHost } from './placement.ts';
 import { placeOne } from './rendezvous.ts';
-import { rowsCaughtUp } from './rows-caught-up.ts';
+import { isBeingTaken, rowsCaughtUp } from './rows-caught-up.ts';
 import { Replicas } from './replicas.ts';
 import { RunningEffects } from './running-effects.ts';
 import { WorkerOrders } from './worker-orders.ts';
@@ -240,13 +240,9 @@ export class ClusterNode implements Hosting {
 
   #caughtUp(shard: number): Promise<void> {
     const { log, env, clock } = this.#o;
-    return rowsCaughtUp({
-      shard,
-      clock,
-      last: () => log.last(journalSubject(env, shard)),
-      readable: () => this.#readableUpTo(shard),
-      seen: (position) => this.#replicas.seen(shard, position),
-    });
+    const seen = (position: Position) => this.#replicas.seen(shard, position);
+    const readable = () => this.#readableUpTo(shard);
+    return rowsCaughtUp({ log, env, clock, shard, seen, readable });
   }
 
   trimmedAll(shard: number): Promise<void> {
@@ -402,8 +398,5 @@ export class ClusterNode implements Hosting {
     return { ...own, ...leaves, ...shown, load: this.#load.read(), shards: this.#held() };
   }
 }
-
-const isBeingTaken = (shard: number) =>
-  new TroupeError('UNAVAILABLE', `shard ${shard} is owned here, or is being taken over`);
 
 const HELD = new Set<ShardStatus['state']>(['loading', 'owned', 'quarantined']);

@@ -91,6 +91,7 @@ export async function openNatsPorts(options: OpenNatsOptions): Promise<NatsPorts
       close,
       streams: erasing,
       subjects: (prefix) => erasing.subjects(prefix),
+      erasuresAtOpening: erasures,
       scrubLocal: async (count) => state.scrub?.(count),
     };
     return { store, bus, blobs, pubsub, shards, storage };

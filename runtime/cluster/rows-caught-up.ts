@@ -1,7 +1,8 @@
 /** Waits until the rows of a shard that are read in this process are as new as its journal. */
 import { TroupeError } from '../../protocols/errors.ts';
+import { journalSubject } from '../../protocols/subjects.ts';
 import type { Clock } from '../clock/clock.ts';
-import type { Position } from '../log/log.ts';
+import type { Log, Position } from '../log/log.ts';
 
 /** How long a reader waits for current rows. */
 const CATCH_UP_MS = 15_000;
@@ -9,22 +10,23 @@ const CATCH_UP_LOOK_MS = 20;
 
 /** @throws TroupeError UNAVAILABLE after 15 seconds */
 export async function rowsCaughtUp({
-  shard,
+  log,
+  env,
   clock,
-  last: lastOf,
+  shard,
   readable,
   seen,
 }: {
-  readonly shard: number;
+  readonly log: Pick<Log, 'last'>;
+  readonly env: string;
   readonly clock: Clock;
-  /** position of the last record of the journal */
-  readonly last: () => Promise<Position>;
+  readonly shard: number;
   /** position up to which rows are read here */
   readonly readable: () => Position;
   /** resolves when a replica here, if there is one, contains the record, or after a second */
   readonly seen: (position: Position) => Promise<void>;
 }): Promise<void> {
-  const last = await lastOf();
+  const last = await log.last(journalSubject(env, shard));
   const untilMs = clock.monotonicMs() + CATCH_UP_MS;
   // The owner of the shard may change meanwhile: then the replica here has to reach the record.
   while (readable() < last) {
@@ -39,3 +41,6 @@ export async function rowsCaughtUp({
       await new Promise<void>((resolve) => clock.after(CATCH_UP_LOOK_MS, resolve));
   }
 }
+
+export const isBeingTaken = (shard: number): TroupeError =>
+  new TroupeError('UNAVAILABLE', `shard ${shard} is owned here, or is being taken over`);
