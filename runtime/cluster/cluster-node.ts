@@ -7,7 +7,6 @@
  */
 import { defined } from '../../protocols/defined.ts';
 import type { TroupeError } from '../../protocols/errors.ts';
-import { journalSubject } from '../../protocols/subjects.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { HandedOver } from '../effects/dispatch.ts';
 import { typesOf } from '../actor/registry.ts';
@@ -24,6 +23,7 @@ import type { NodeStatus, ShardStatus } from '../system.ts';
 import { type Heartbeat, nodeStatusOf, type Timings } from './heartbeat.ts';
 import { isWorking, toCandidate } from './shard-assignment.ts';
 import { Credits } from './credits.ts';
+import type { ClusterOptions } from './cluster-options.ts';
 import { followFormat } from './follow-format.ts';
 import { Directory } from './directory.ts';
 import { LoadMeter } from './load.ts';
@@ -34,21 +34,6 @@ import { isBeingTaken, rowsCaughtUp } from './rows-caught-up.ts';
 import { Replicas } from './replicas.ts';
 import { RunningEffects } from './running-effects.ts';
 import { WorkerOrders } from './worker-orders.ts';
-
-export type ClusterOptions = {
-  readonly role: 'worker' | 'gateway';
-  /** stable over restarts, one of its kind in the cell: 1 to 63 of a-z, 0-9, _ and - */
-  readonly name: string;
-  readonly version: string;
-  /** share of the shards relative to the other workers, above 0; default 1 */
-  readonly weight?: number;
-  /** how long running effects may finish when the node stops; default 20,000 */
-  readonly drainMs?: number;
-  readonly onEvent?: (event: PlacementEvent) => void;
-  readonly notices?: () => readonly string[];
-  /** the same on every node of a cell; a server on the same machine allows shorter ones */
-  readonly timings?: Partial<Timings>;
-};
 
 export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
   ClusterOptions & {
@@ -69,7 +54,7 @@ export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
 
 /** How long a starting node waits for its first shards and copies. */
 const START_MS = 30_000;
-/** How long a replica for a hand-over is kept if the hand-over does not happen. */
+/** How long a replica is kept if its hand-over does not happen. */
 const PREPARED_MS = 30_000;
 
 export class ClusterNode implements Hosting {
@@ -241,8 +226,14 @@ export class ClusterNode implements Hosting {
   #caughtUp(shard: number): Promise<void> {
     const { log, env, clock } = this.#o;
     const seen = (position: Position) => this.#replicas.seen(shard, position);
-    const readable = () => this.#readableUpTo(shard);
-    return rowsCaughtUp({ log, env, clock, shard, seen, readable });
+    return rowsCaughtUp({
+      log,
+      env,
+      clock,
+      shard,
+      seen,
+      readable: () => this.#readableUpTo(shard),
+    });
   }
 
   trimmedAll(shard: number): Promise<void> {

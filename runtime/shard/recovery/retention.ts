@@ -206,7 +206,7 @@ export class Retention {
     }
   }
 
-  /** Somebody waits for a snapshot of everything up to now. */
+  /** A snapshot of everything up to now is requested. */
   #isRequested(): boolean {
     return this.#trimWaiters.length > 0 && !this.#writing && !this.#closed;
   }
