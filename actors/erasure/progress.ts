@@ -131,6 +131,14 @@ export const refusal = ({ context }: Args): Reply => ({
   error: context.error ?? { code: 'INTERNAL', message: 'the erasure was refused' },
 });
 
+/** One text, because a record names at most eight things. Streams by their last word. */
+const reachedText = ({ shards, shardsAll, streams, processes }: ErasureReach): string =>
+  [
+    `${shards} of ${shardsAll} shards`,
+    ...streams.map((stream) => stream.slice(stream.lastIndexOf('-') + 1)),
+    ...processes,
+  ].join(', ');
+
 /** What the audit keeps: who, when, what, and how much. No content. */
 export const receipt = ({ context, event }: Args): Tell => {
   const { target, who, counts, reach } = context;
@@ -152,10 +160,7 @@ export const receipt = ({ context, event }: Args): Tell => {
           deadLetters: `${counts.deadLetters}`,
           artifacts: `${counts.artifacts}`,
           files: `${counts.files}`,
-          ...(reach && { shards: `${reach.shards} of ${reach.shardsAll}` }),
-          ...(reach && reach.streams.length > 0 && { streams: short(reach.streams.join(' ')) }),
-          ...(reach &&
-            reach.processes.length > 0 && { processes: short(reach.processes.join(' ')) }),
+          ...(reach && { reached: short(reachedText(reach)) }),
         },
         outcome: 'done',
       },
