@@ -1,6 +1,8 @@
 /** The processes of a cluster: workers and gateways, on NATS. */
+import { rmSync } from 'node:fs';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import type { ChannelHost } from '../channels/messengers/channel-host.ts';
+import type { ErasureEffects } from '../protocols/erasure.ts';
 import { serveMetrics } from '../channels/http/metrics.ts';
 import {
   bindHost,
@@ -41,7 +43,7 @@ import { createSetup } from '../installation/setup/create-setup.ts';
 import { SharedParts } from '../installation/shared-parts.ts';
 import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
 import { allServices, closeTools, openMcpServers } from '../installation/tenant-parts.ts';
-import { labelsOf, workspacesOf } from '../installation/workspaces.ts';
+import { copiesOf, labelsOf, workspacesOf } from '../installation/workspaces.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
 /** One process of a cluster. */
@@ -152,7 +154,8 @@ export async function startClusterGateway(
     const parts = { config, processServices, system, workspaces, file, watch, clustered: true };
     const setup = createSetup(parts);
     const retention = retentionEffectsOf(() => Promise.resolve(system), { processServices });
-    const services = { ...processServices, setup, notes: agentNotes(parts), retention };
+    const own = { setup, notes: agentNotes(parts), erasure: joined.erasure, retention };
+    const services = { ...processServices, ...own };
     const broker = { pubsub, node: id, shards: joined.shards };
     // Before clients may read what a restored cell has to erase.
     await applyPending(system, config.home);
@@ -209,9 +212,14 @@ async function openPorts(
     env: nats.env,
     shards: cluster.shards,
     replicas: nats.replicas,
-    state: async (cell) => {
+    state: async (cell, erasures) => {
       const folderOf = (named: string) => cacheFolder(config, role, named);
-      const cache = await openNamedStateCache(name, { folderOf, cell });
+      const beforeEmptied = (named: string) => {
+        for (const copies of copiesOf(config, `${role}-${named}`))
+          rmSync(copies, { recursive: true, force: true });
+      };
+      const of = { folderOf, cell, erasures, beforeEmptied };
+      const cache = await openNamedStateCache(name, of);
       name = cache.name;
       return cache.state;
     },
@@ -234,6 +242,7 @@ type Joined = {
   readonly workspaces: Workspaces;
   readonly tasks: TaskParts;
   readonly channels: ChannelHost;
+  readonly erasure: ErasureEffects;
   /** Logs where other processes differ; to be called once a gateway listens. */
   readonly compare: () => void;
 };
@@ -261,12 +270,13 @@ async function joinCluster(
     const workspaces = workspacesOf(config, { blobs, cell, node: `${role}-${name}` });
     const channels = createChannelHost(config, processServices, () => opening);
     const retention = retentionEffectsOf(() => opening, { processServices });
+    const erasure = erasureEffectsOf(() => opening, { config, processServices, workspaces });
     const opening: Promise<System> = createSystem({
       ...ports,
       ...system,
       services: allServices(processServices, {
         ...tasks.services,
-        erasure: erasureEffectsOf(() => opening, { config, processServices, workspaces }),
+        erasure,
         retention,
         ...(role === 'worker' ? { node: name } : {}),
         ask: lateAsk(() => opening),
@@ -301,7 +311,8 @@ async function joinCluster(
       onDifference: (what) => log.warn({ alarm: true }, what),
     });
     const compare = () => void parts.open();
-    return { id, name, system: node, shards, pubsub, workspaces, tasks, channels, compare };
+    const shared = { shards, pubsub, workspaces, tasks, channels, erasure };
+    return { id, name, system: node, ...shared, compare };
   } catch (error) {
     await ports.store.close();
     throw error;

@@ -45,15 +45,7 @@ export const operationServices = (
 const noWorkspaces = () =>
   new TroupeError('UNAVAILABLE', 'this process has no workspaces of agents: ask a gateway');
 const unavailable = (): Promise<never> => Promise.reject(noWorkspaces());
-const NO_ERASURE: OperationServices['erasure'] = {
-  survey: () =>
-    Promise.reject(
-      new TroupeError(
-        'UNAVAILABLE',
-        'nothing can be erased from a cluster yet: its streams would keep the content',
-      ),
-    ),
-};
+const NO_ERASURE: OperationServices['erasure'] = { survey: unavailable };
 const NO_NOTES = {
   search: unavailable,
   list: unavailable,

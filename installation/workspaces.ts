@@ -42,7 +42,23 @@ export function workspacesOf(config: Config, options: WorkspacesFor): Workspaces
     open: (actor, how) => of(actor).open(actor, how),
     peek: (actor, ...about) => of(actor).peek(actor, ...about),
     labelsOf: (actor) => of(actor).labelsOf?.(actor) ?? {},
+    dropVersions: async (actor) => of(actor).dropVersions?.(actor),
+    async dropCopies() {
+      for (const each of [shared, ...own.values()]) await each.dropCopies?.();
+    },
   };
+}
+
+/**
+ * Folders of a process of a cluster with copies of workspaces, which are there only between uses.
+ */
+export function copiesOf(config: Config, node: string): readonly string[] {
+  const own = Object.keys(config.tenants).filter(
+    (tenant) => config.tenants[tenant]?.workspaces !== undefined,
+  );
+  return [config, ...own.map((tenant) => tenantConfig(config, tenant))]
+    .filter(({ runtime }) => providerOf(runtime.workspaces, true) === 'synced')
+    .map((each) => join(workspacesRoot(each), node));
 }
 
 /**

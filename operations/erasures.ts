@@ -9,6 +9,7 @@ import {
   erasureAddress,
   ERASURES_INDEX,
   type ErasureKind,
+  type ErasureReach,
   type ErasureRequest,
   type ErasureRow,
   type ErasureTarget,
@@ -172,6 +173,7 @@ const show = defineOperation({
       `requested ${isoTime(row.requestedAt)} by ${row.who}` +
       `${row.endedAt === undefined ? '' : `, ended ${isoTime(row.endedAt)}`}\n` +
       `${countsText(row.counts)}\n` +
+      (row.reach ? reachText(row.reach) : '') +
       (row.error ? `${row.error.code}: ${row.error.message}\n` : ''),
   },
   run({ system, tenant }, { erasure }) {
@@ -180,6 +182,12 @@ const show = defineOperation({
     throw new TroupeError('NOT_FOUND', `there is no erasure ${erasure}`);
   },
 });
+
+const reachText = ({ shards, shardsAll, streams, processes }: ErasureReach): string =>
+  `removed from the disk: ${shards} of ${shardsAll} shards` +
+  (streams.length > 0 ? `; streams ${streams.join(', ')}` : '') +
+  (processes.length > 0 ? `; processes ${processes.join(', ')}` : '') +
+  '\n';
 
 const countsText = (counts: ErasureCounts): string =>
   [

@@ -30,6 +30,22 @@ export type ErasureCounts = {
   readonly files: number;
 };
 
+/** How far the removal from the disk came. */
+export type ErasureReach = {
+  /** the first so many shards are covered by the state, or by a new snapshot, and trimmed */
+  readonly shards: number;
+  readonly shardsAll: number;
+  /** streams of NATS whose files have nothing that was removed; [] for a single process */
+  readonly streams: readonly string[];
+  /** processes of a cluster whose local data were written again, by name */
+  readonly processes: readonly string[];
+  /** unique names of these processes */
+  readonly nodes: readonly string[];
+  /** in each stream, the last position of the files that are to be removed */
+  readonly ends?: Readonly<Record<string, number>>;
+  readonly isDone: boolean;
+};
+
 /** `details.reason` of a request that comes after the removal, and before the end. */
 export const SCRUBBING = 'SCRUBBING';
 
@@ -57,6 +73,8 @@ export type ErasureRow = {
   /** when the last byte was removed */
   readonly endedAt?: number;
   readonly counts: ErasureCounts;
+  /** absent before the removal from the disk begins */
+  readonly reach?: ErasureReach;
   /** sessions that others share with the user: they stay */
   readonly shared?: number;
   /** why it was refused, or why its last step is repeated */
@@ -105,6 +123,13 @@ export type LegalHoldRelease = { type: 'hold.release' };
 
 // ---- effects
 
+/** `reach`: null at first. */
+export type ErasureScrub = ErasureTarget & {
+  readonly who: string;
+  readonly requestedAt: number;
+  readonly reach: ErasureReach | null;
+};
+
 export type ErasureSurvey = {
   /** keys of all sessions that are erased, with those of their subagents */
   readonly sessions: readonly string[];
@@ -121,11 +146,11 @@ export type ErasureWork = ErasureTarget & {
 export type ErasureEffects = {
   /**
    * @throws TroupeError CONFLICT (details.reason HELD) when a legal hold covers part of it;
-   * NOT_FOUND without any data; UNAVAILABLE in a cluster
+   * NOT_FOUND without any data
    */
   survey(this: void, target: ErasureTarget): Promise<ErasureSurvey>;
   /** Notes the erasure in the ledger, and then removes files, actors, rows and transcripts. */
   remove(this: void, work: ErasureWork, signal: AbortSignal): Promise<ErasureCounts>;
-  /** Removes from the disk what was removed before. */
-  scrub(this: void, target: ErasureTarget): Promise<null>;
+  /** As `Erasing.scrub`. */
+  scrub(this: void, work: ErasureScrub, signal: AbortSignal): Promise<ErasureReach>;
 };

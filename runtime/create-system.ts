@@ -15,6 +15,7 @@ import { DeadLetterLog } from './dead-letters.ts';
 import { StoreErasing } from './erasing.ts';
 import { LogRetaining } from './retaining.ts';
 import { ClusterNode } from './cluster/cluster-node.ts';
+import { type ScrubOrder, ScrubOrders } from './cluster/scrub-orders.ts';
 import { MessageClient } from './message-client.ts';
 import { Dispatch } from './effects/dispatch.ts';
 import { EffectRunner } from './effects/runner.ts';
@@ -110,6 +111,8 @@ class RunningSystem implements System {
   /** absent where its alarms have no receiver */
   readonly #clockWatch: ClockWatch | undefined;
   readonly #reads: ReadableState;
+  /** of a process of a cluster */
+  readonly #scrubOrders: ScrubOrders | undefined;
   readonly #history: HistoryRules;
   #stopping: Promise<void> | undefined;
   /**
@@ -176,14 +179,23 @@ class RunningSystem implements System {
     this.#effects = this.#runnerOf(options);
     this.#dispatch = this.#dispatchOn(clock, shards);
     this.#hosting = this.#host(clock, env, shards);
+    this.#scrubOrders = this.#scrubOrdersOn(bus, clock);
     this.#clockWatch =
       options.onAlarm && new ClockWatch(clock, () => this.#hosting.status(), this.#alarm);
   }
 
+  #scrubOrdersOn(bus: Bus, clock: Clock): ScrubOrders | undefined {
+    if (!this.#o.cluster) return undefined;
+    const carryOut = (order: ScrubOrder) => this.erasing.carryOut(order);
+    return new ScrubOrders({ bus, clock, node: this.#worker, carryOut });
+  }
+
   #erasingOf(env: string, shards: number): StoreErasing {
     const { ask, deadLetters: letters, transcripts } = this;
-    const own = { store: this.#o.store, ask, letters, transcripts, hosting: () => this.#hosting };
-    return new StoreErasing({ ...own, env, shards });
+    const { store, blobs, workspaces } = this.#o;
+    const own = { store, blobs, workspaces, ask, letters, transcripts };
+    const later = { hosting: () => this.#hosting, orders: () => this.#scrubOrders };
+    return new StoreErasing({ ...own, ...later, env, shards });
   }
 
   #runnerOf(options: SystemOptions): EffectRunner {
@@ -215,9 +227,12 @@ class RunningSystem implements System {
     });
   }
 
-  start(): Promise<void> {
+  async start(): Promise<void> {
     if (this.#o.clock === systemClock) this.#alive = setInterval(() => {}, 2 ** 31 - 1);
-    return this.#hosting.start();
+    await this.#hosting.start();
+    await this.erasing.started().catch((error: unknown) => {
+      this.#alarm(`local data were not scrubbed: ${errorData(error).message}`);
+    });
   }
 
   readonly tell: System['tell'] = async (to, event, options) =>
@@ -263,6 +278,7 @@ class RunningSystem implements System {
   async #stop(): Promise<void> {
     const { cluster } = this.#o;
     this.#clockWatch?.close();
+    this.#scrubOrders?.close();
     if (!cluster) this.#endEffects();
     await this.#hosting.release();
     if (cluster) await this.#effects.finished(cluster.drainMs ?? DRAIN_MS);

@@ -1,5 +1,6 @@
 /** Erasing: the port of what an erasure does below the actors. */
 import type { Address } from '../protocols/address.ts';
+import type { ErasureReach, ErasureScrub } from '../protocols/erasure.ts';
 
 /** A row of the state of a shard, for an erasure. */
 export type StoredRow =
@@ -35,12 +36,10 @@ export type ErasableLetter = {
 
 /** What an erasure does below the actors (`erasing.ts`). Every call may be repeated. */
 export interface Erasing {
-  /** false in a cluster: nothing can be erased */
-  readonly canScrub: boolean;
   /** Every row of a tenant, in no order. */
   rows(tenant: string): AsyncIterable<StoredRow>;
   /** Every actor of a tenant that ever had a transcript. */
-  transcripts(tenant: string): Iterable<Address>;
+  transcripts(tenant: string): AsyncIterable<Address>;
   /**
    * Stops the actor and removes it, its mail, history and the index rows named, which are in its
    * shard.
@@ -62,8 +61,10 @@ export interface Erasing {
   eraseLetters(matches: (letter: ErasableLetter) => boolean, isDryRun?: boolean): Promise<number>;
   /**
    * Removes from the disk what was removed before: trims every journal and mailbox, and writes the
-   * store into new files.
-   * @throws TroupeError UNAVAILABLE in a cluster, or when the store cannot be written
+   * store, or the local data of every process of a cluster, into new files. Returns after some
+   * seconds with how far it came, and continues with that.
+   * @throws TroupeError UNAVAILABLE when the store cannot be written, or a shard or a process of a
+   * cluster does not answer
    */
-  scrub(tenant: string): Promise<void>;
+  scrub(work: ErasureScrub, signal: AbortSignal): Promise<ErasureReach>;
 }

@@ -2,12 +2,14 @@
  * Erasing: what an erasure does below the actors. It finds what is stored of a tenant, removes it
  * by turns of the shards and by trims of logs without an owner, and scrubs the disk.
  *
- * Every call may be repeated: what is gone already is no error. Only where the log is atomic: a
- * cluster refuses `scrub`, because its journals, snapshots and streams would keep the bytes.
+ * Every call may be repeated: what is gone already is no error. In a cluster, the process that
+ * erases sends orders to the owners of the shards, and to every process for its local data.
  */
+import { createHash } from 'node:crypto';
 import { type Address, address, parseAddress, shardOf } from '../protocols/address.ts';
 import { decode } from '../protocols/codec.ts';
-import { TroupeError } from '../protocols/errors.ts';
+import { errorData, TroupeError } from '../protocols/errors.ts';
+import type { ErasureReach, ErasureScrub } from '../protocols/erasure.ts';
 import { SYSTEM_PRINCIPAL } from '../protocols/security/principals.ts';
 import type { SysErase } from '../protocols/supervision.ts';
 import {
@@ -17,6 +19,8 @@ import {
   transcriptSubject,
 } from '../protocols/subjects.ts';
 import { askOrThrow } from './ask-or-throw.ts';
+import type { Blobs } from './blobs/blobs.ts';
+import type { ScrubOrder, ScrubOrders } from './cluster/scrub-orders.ts';
 import type { DeadLetterLog } from './dead-letters.ts';
 import { removeFullTurns } from './history/full-turns.ts';
 import type { Hosting } from './hosting.ts';
@@ -30,11 +34,33 @@ import { decodeActorRow } from './shard/turn/actor-row.ts';
 import type { Erasing, StoredRow } from './erasing-port.ts';
 import type { System } from './system.ts';
 import type { LogTranscripts } from './transcripts.ts';
+import type { Workspaces } from './workspaces/workspaces.ts';
 
-/** What an embedded store adds; absent where bytes cannot be removed from the disk. */
+/** By stream, the last position of the files that are to be removed. */
+export type StreamEnds = Readonly<Record<string, number>>;
+
+/** What a store of several processes adds. Every call may be repeated. */
+export interface ErasableStreams {
+  /** Begins new files for the streams whose entries move. @throws TroupeError UNAVAILABLE */
+  begin(): Promise<StreamEnds>;
+  /**
+   * Removes the files up to the ends. Called when every shard is trimmed behind them. Returns the
+   * names of the streams that have nothing that was removed.
+   * @throws TroupeError UNAVAILABLE when something else than a trimmed entry is left
+   */
+  finish(ends: StreamEnds, signal: AbortSignal): Promise<readonly string[]>;
+}
+
+/** What a store adds from whose files bytes can be removed. */
 export type ErasableStore = {
-  readonly subjects?: (prefix: string) => Iterable<string>;
+  readonly subjects?: (prefix: string) => Iterable<string> | AsyncIterable<string>;
+  /** of a single process: everything */
   readonly scrub?: () => Promise<void>;
+  readonly streams?: ErasableStreams;
+  /** of a process of a cluster: its own files; `erasures`: see `StateCache.scrub` */
+  readonly scrubLocal?: (erasures: number) => Promise<void>;
+  /** how many erasures the cell had when these files were opened */
+  readonly erasuresAtOpening?: number;
 };
 
 type ErasingOptions = {
@@ -44,12 +70,22 @@ type ErasingOptions = {
   readonly hosting: () => Hosting;
   readonly ask: System['ask'];
   readonly letters: Pick<DeadLetterLog, 'erase'>;
-  readonly transcripts: Pick<LogTranscripts, 'forget'>;
+  readonly transcripts: Pick<LogTranscripts, 'forget' | 'forgetAll'>;
+  readonly blobs: Pick<Blobs, 'put' | 'list'>;
+  readonly workspaces?: Pick<Workspaces, 'dropCopies'> | undefined;
+  /** in a cluster: sends orders to other processes */
+  readonly orders: () => ScrubOrders | undefined;
 };
 
-const ASK_MS = 30_000;
+const ASK_MS = 10_000;
+const ASKS_MAX = 3;
 const TRIM_MS = 60_000;
 const ROWS_PER_TICK = 500;
+/** A step of the work in a cluster ends after this time, so that its progress is kept. */
+const STEP_MS = 1_500;
+const SHARDS_AT_ONCE = 4;
+/** Blobs that mark the erasures of a cell, one each. */
+export const ERASURES_PREFIX = 'erasures/';
 /** Actors of this type are never created with the key: a directive does not create one. */
 const BLANK_TYPE = 'erasure';
 
@@ -64,6 +100,7 @@ export class StoreErasing implements Erasing {
   async *rows(tenant: string): AsyncIterable<StoredRow> {
     const { store, shards, hosting } = this.#o;
     await hosting().readsAll();
+    await hosting().refreshed();
     let count = 0;
     for (let shard = 0; shard < shards; shard++)
       for (const { table, key, value } of store.state.dump(shard)) {
@@ -101,10 +138,10 @@ export class StoreErasing implements Erasing {
     }
   }
 
-  *transcripts(tenant: string): Iterable<Address> {
+  async *transcripts(tenant: string): AsyncIterable<Address> {
     const { store, env } = this.#o;
     const prefix = `trn.${escapeToken(env)}.${escapeToken(tenant)}.`;
-    for (const name of store.subjects?.(prefix) ?? []) {
+    for await (const name of store.subjects?.(prefix) ?? []) {
       const subject = parseSubject(name);
       if (subject.kind === 'transcript') yield address(subject.tenant, subject.type, subject.key);
     }
@@ -134,36 +171,136 @@ export class StoreErasing implements Erasing {
     return this.#o.letters.erase(matches, isDryRun);
   }
 
-  async scrub(tenant: string): Promise<void> {
-    const { shards, hosting, store } = this.#o;
-    if (!this.canScrub)
-      throw new TroupeError(
-        'UNAVAILABLE',
-        'nothing can be erased from a cluster yet: its streams would keep the content',
-      );
-    for (let shard = 0; shard < shards; shard++) {
-      const blank = this.#blank(tenant, shard);
-      // Its entries take the place of the last ones of the mailbox, which no trim removes.
-      await this.#order(blank, { type: 'sys.erase' }, 'control');
-      await this.#order(blank, { type: 'sys.erase' }, 'data');
-      const trimmed = hosting().trimmedAll!(shard);
-      await this.#order(blank, { type: 'sys.erase' }, 'control');
-      await inTime(trimmed, shard);
+  async scrub(work: ErasureScrub, signal: AbortSignal): Promise<ErasureReach> {
+    const { store, shards } = this.#o;
+    if (store.streams) return this.#scrubCluster(store.streams, work, signal);
+    for (let shard = 0; shard < shards; shard++) await this.#trim(work.tenant, shard);
+    await store.scrub?.();
+    return { ...nothingReached(shards), shards, isDone: true };
+  }
+
+  /** What this process has of its own, at the order of the one that erases. */
+  async scrubLocal(): Promise<void> {
+    const { hosting, transcripts, workspaces, store } = this.#o;
+    await hosting().refreshed();
+    transcripts.forgetAll();
+    await workspaces?.dropCopies?.();
+    await store.scrubLocal?.(await this.#erasures());
+  }
+
+  /** An erasure that ended while this process started did not know it. */
+  async started(): Promise<void> {
+    const { scrubLocal, erasuresAtOpening } = this.#o.store;
+    if (scrubLocal && (await this.#erasures()) !== erasuresAtOpening) await this.scrubLocal();
+  }
+
+  /** Carries out an order of the process that erases. */
+  carryOut({ shard }: ScrubOrder): Promise<void> {
+    return shard === undefined ? this.scrubLocal() : this.#o.hosting().trimmedAll(shard);
+  }
+
+  /** One step, of some seconds: new files, then shards, then streams, then processes. */
+  async #scrubCluster(
+    streams: ErasableStreams,
+    work: ErasureScrub,
+    signal: AbortSignal,
+  ): Promise<ErasureReach> {
+    const { shards } = this.#o;
+    const reach = work.reach ?? nothingReached(shards);
+    if (!reach.ends) return { ...reach, ends: await streams.begin() };
+    if (reach.shards < shards) return this.#trimSome(work, reach, signal);
+    if (reach.streams.length === 0)
+      return { ...reach, streams: await streams.finish(reach.ends, signal) };
+    return this.#scrubProcesses(work, reach, signal);
+  }
+
+  async #trimSome(
+    work: ErasureScrub,
+    reach: ErasureReach,
+    signal: AbortSignal,
+  ): Promise<ErasureReach> {
+    const { shards: all } = this.#o;
+    const untilMs = performance.now() + STEP_MS;
+    let { shards } = reach;
+    while (shards < all && performance.now() < untilMs) {
+      signal.throwIfAborted();
+      const next = Array.from({ length: Math.min(SHARDS_AT_ONCE, all - shards) }, (_, n) => n);
+      await Promise.all(next.map((n) => this.#trimAtOwner(work, shards + n)));
+      shards += next.length;
     }
-    await store.scrub!();
+    return { ...reach, shards };
   }
 
-  get canScrub(): boolean {
-    return this.#o.store.scrub !== undefined && this.#o.hosting().trimmedAll !== undefined;
+  /** The blanks before the order are in the snapshot that the owner makes. */
+  async #trimAtOwner(work: ErasureScrub, shard: number): Promise<void> {
+    const { hosting, orders } = this.#o;
+    await this.#putBlanks(work.tenant, shard);
+    const owner = hosting().ownerOf(shard);
+    if (owner === undefined)
+      throw new TroupeError('UNAVAILABLE', `shard ${shard} has no owner at present`);
+    await orders()!.send(owner, { id: `${orderName(work)}/${shard}`, shard });
   }
 
+  /**
+   * A process that starts from now on finds the mark, and empties what it kept from before. The
+   * mark has the entry of the ledger.
+   */
+  async #scrubProcesses(
+    work: ErasureScrub,
+    reach: ErasureReach,
+    signal: AbortSignal,
+  ): Promise<ErasureReach> {
+    const { hosting, orders, blobs } = this.#o;
+    const { tenant, kind, id, who, requestedAt: at } = work;
+    const entry = { tenant, kind, id, at, who };
+    await blobs.put(`${ERASURES_PREFIX}${orderName(work)}`, Buffer.from(JSON.stringify(entry)));
+    const next = hosting()
+      .nodes()
+      .filter(({ node }) => !reach.nodes.includes(node));
+    if (next.length === 0) return { ...reach, isDone: true };
+    const reached = { nodes: [...reach.nodes], processes: [...reach.processes] };
+    for (const { node, name } of next) {
+      signal.throwIfAborted();
+      await orders()!.send(node, { id: orderName(work) });
+      reached.nodes.push(node);
+      if (!reached.processes.includes(name)) reached.processes.push(name);
+    }
+    return { ...reach, ...reached };
+  }
+
+  async #erasures(): Promise<number> {
+    return (await this.#o.blobs.list(ERASURES_PREFIX)).length;
+  }
+
+  /** Their entries take the place of the last ones of the mailbox, which no trim removes. */
+  async #putBlanks(tenant: string, shard: number): Promise<void> {
+    const blank = this.#blank(tenant, shard);
+    await this.#order(blank, { type: 'sys.erase' }, 'control');
+    await this.#order(blank, { type: 'sys.erase' }, 'data');
+  }
+
+  async #trim(tenant: string, shard: number): Promise<void> {
+    await this.#putBlanks(tenant, shard);
+    const trimmed = this.#o.hosting().trimmedAll(shard);
+    trimmed.catch(() => {});
+    await this.#order(this.#blank(tenant, shard), { type: 'sys.erase' }, 'control');
+    await inTime(trimmed, shard);
+  }
+
+  /** Asks again without an answer: the owner of the shard may have died with it. */
   async #order(actor: Address, message: SysErase, lane: 'control' | 'data'): Promise<void> {
-    await askOrThrow(this.#o, actor, message, {
-      principal: SYSTEM_PRINCIPAL,
-      timeoutMs: ASK_MS,
-      lane,
-      timedOut: `${actor} has not answered yet: the erasure is tried again`,
-    });
+    for (let asks = 1; ; asks++)
+      try {
+        await askOrThrow(this.#o, actor, message, {
+          principal: SYSTEM_PRINCIPAL,
+          timeoutMs: ASK_MS,
+          lane,
+          timedOut: `${actor} has not answered yet: the erasure is tried again`,
+        });
+        return;
+      } catch (error) {
+        if (asks === ASKS_MAX || errorData(error).code !== 'DEADLINE_EXCEEDED') throw error;
+      }
   }
 
   /** An address of the shard that no actor has. */
@@ -179,6 +316,21 @@ export class StoreErasing implements Erasing {
     }
   }
 }
+
+const nothingReached = (shardsAll: number): ErasureReach => ({
+  shards: 0,
+  shardsAll,
+  streams: [],
+  processes: [],
+  nodes: [],
+  isDone: false,
+});
+
+/** The same at each attempt, and another one for each erasure. */
+const orderName = ({ tenant, kind, id, requestedAt }: ErasureScrub): string => {
+  const target = createHash('sha256').update(`${tenant}/${kind}:${id}`).digest('hex');
+  return `${requestedAt}-${target.slice(0, 24)}`;
+};
 
 const INDEX = 'ix:';
 

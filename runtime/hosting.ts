@@ -19,6 +19,8 @@ export interface Hosting extends DamageReports {
   /** Status of a shard at its owner; undefined without an owner. */
   statusOf(shard: number): ShardStatus | undefined;
   status(): readonly ShardStatus[];
+  /** The process that owns a shard; undefined without one, and where there are no others. */
+  ownerOf(shard: number): string | undefined;
   nodes(): readonly NodeStatus[];
   /** Whether this process can tell at present which others live. */
   readonly isSettled: boolean;
@@ -47,11 +49,15 @@ export interface Hosting extends DamageReports {
    */
   catchesUp(shard: number): Promise<void>;
   /**
-   * Resolves when everything below the next record of the shard is trimmed. Absent where a shard
-   * has snapshots.
+   * Resolves when everything below the next record of the shard is trimmed.
    * @throws TroupeError UNAVAILABLE when this process does not own the shard
    */
-  readonly trimmedAll?: (shard: number) => Promise<void>;
+  trimmedAll(shard: number): Promise<void>;
+  /**
+   * Resolves when the rows in this process are as new as this call, or removed, where neither an
+   * owner nor a replica keeps them current. @throws TroupeError UNAVAILABLE
+   */
+  refreshed(): Promise<void>;
   /** Requests that a worker hands over its shards and takes none any more; it keeps running. */
   drain(node: string): void;
   /** Requests that a worker takes no more shards, or does again; it keeps those that it has. */
@@ -95,6 +101,10 @@ export class EmbeddedHosting implements Hosting {
     return [];
   }
 
+  ownerOf(): undefined {
+    return undefined;
+  }
+
   /** No other process runs anything; the runner knows what runs here. */
   adopt(ids: readonly string[], orphaned: (id: string) => void): () => void {
     ids.forEach(orphaned);
@@ -128,7 +138,11 @@ export class EmbeddedHosting implements Hosting {
 
   async catchesUp(): Promise<void> {}
 
-  readonly trimmedAll = (shard: number): Promise<void> => this.#shards.trimmedAll(shard);
+  trimmedAll(shard: number): Promise<void> {
+    return this.#shards.trimmedAll(shard);
+  }
+
+  async refreshed(): Promise<void> {}
 
   /** No other process could own a shard. */
   drain(): void {}

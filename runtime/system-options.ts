@@ -6,7 +6,7 @@ import type { ActorDefinition } from './actor/define-actor.ts';
 import type { Blobs } from './blobs/blobs.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock/clock.ts';
-import type { ClusterOptions } from './cluster/cluster-node.ts';
+import type { ClusterOptions } from './cluster/cluster-options.ts';
 import type { ErasableStore } from './erasing.ts';
 import type { HistorySettings } from './history/policy.ts';
 import type { Labels } from './labels.ts';

@@ -104,6 +104,12 @@ export class LogTranscripts implements Transcripts {
     this.#cache.delete(actor);
   }
 
+  /** Transcripts were erased elsewhere: all are read again. */
+  forgetAll(): void {
+    this.#bytes = 0;
+    this.#cache.clear();
+  }
+
   async #page(actor: Address, from: Position, limit: number): Promise<TranscriptEntry[]> {
     const subject = transcriptSubject(this.#env, actor);
     const alone = nothingRead(from);

@@ -12,6 +12,8 @@
 import { assign, setup } from 'xstate';
 import type {
   ErasureCounts,
+  ErasureReach,
+  ErasureScrub,
   ErasureSurvey,
   ErasureTarget,
   ErasureWork,
@@ -27,7 +29,7 @@ export const erasureMachine = setup({
   actors: {
     survey: effect<ErasureSurvey, ErasureTarget>(),
     remove: effect<ErasureCounts, ErasureWork>(),
-    scrub: effect<null, ErasureTarget>(),
+    scrub: effect<ErasureReach, ErasureScrub>(),
   },
   actions: {
     ...hostActions,
@@ -36,8 +38,10 @@ export const erasureMachine = setup({
     noteRefused: assign(progress.noteRefused),
     noteFailure: assign(progress.noteFailure),
     noteRemoved: assign(progress.noteRemoved),
+    noteReached: assign(progress.noteReached),
     noteScrubbed: assign(progress.noteScrubbed),
   },
+  guards: { isScrubbed: progress.isScrubbed },
   delays: { pause: PAUSE_MS },
 }).createMachine({
   id: 'erasure',
@@ -92,14 +96,25 @@ export const erasureMachine = setup({
       after: { pause: { target: 'removing' } },
     },
     scrubbing: {
-      description: 'Removes the bytes from journals, mailboxes and the data file.',
+      description: 'Removes the bytes from journals, mailboxes, streams and local data.',
       entry: { type: 'project', params: (args) => progress.row(args, { state: 'scrubbing' }) },
       on: { 'erasure.request': { actions: { type: 'reply', params: progress.isScrubbing } } },
       invoke: {
         id: 'scrub',
         src: 'scrub',
-        input: progress.targetOf,
-        onDone: { target: 'done', actions: 'noteScrubbed' },
+        input: progress.scrubOf,
+        onDone: [
+          {
+            target: 'done',
+            guard: { type: 'isScrubbed', params: ({ event }) => event.output },
+            actions: { type: 'noteScrubbed', params: ({ event }) => event.output },
+          },
+          {
+            target: 'scrubbing',
+            reenter: true,
+            actions: { type: 'noteReached', params: ({ event }) => event.output },
+          },
+        ],
         onError: { target: 'scrubDelayed', actions: 'noteFailure' },
       },
     },

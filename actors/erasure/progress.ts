@@ -9,7 +9,9 @@ import {
   type ErasureCounts,
   erasureKey,
   ERASURES_INDEX,
+  type ErasureReach,
   type ErasureRow,
+  type ErasureScrub,
   type ErasureSurvey,
   type ErasureTarget,
   type ErasureWork,
@@ -27,6 +29,7 @@ const nothing = {
   sessions: [],
   shared: 0,
   counts: NO_COUNTS,
+  reach: null,
   endedAt: null,
   error: null,
   reply: null,
@@ -68,8 +71,12 @@ export const noteRemoved = ({ context }: Args, counts: ErasureCounts): Change =>
     },
   };
 };
-export const noteScrubbed = ({ event }: Args): Change => ({
+/** The effect of an older program has no output. */
+export const isScrubbed = (_: Args, reach: ErasureReach | null): boolean => reach?.isDone !== false;
+export const noteReached = (_: Args, reach: ErasureReach): Change => ({ error: null, reach });
+export const noteScrubbed = ({ event }: Args, reach: ErasureReach | null): Change => ({
   error: null,
+  reach,
   endedAt: event.meta.now,
   sessions: [],
 });
@@ -77,7 +84,7 @@ export const noteScrubbed = ({ event }: Args): Change => ({
 // ---- rows and answers
 
 function rowOf({ context, event }: Args, state: RowState): ErasureRow {
-  const { target, who, requestedAt, endedAt, counts, shared, error } = context;
+  const { target, who, requestedAt, endedAt, counts, shared, error, reach } = context;
   const { kind, id } = target;
   return {
     erasure: erasureKey(target),
@@ -88,6 +95,7 @@ function rowOf({ context, event }: Args, state: RowState): ErasureRow {
     requestedAt,
     updatedAt: event.meta.now,
     counts,
+    ...(reach && { reach }),
     ...(endedAt !== null && { endedAt }),
     ...(shared > 0 && { shared }),
     ...(error && { error }),
@@ -123,9 +131,17 @@ export const refusal = ({ context }: Args): Reply => ({
   error: context.error ?? { code: 'INTERNAL', message: 'the erasure was refused' },
 });
 
+/** One text, because a record names at most eight things. Streams by their last word. */
+const reachedText = ({ shards, shardsAll, streams, processes }: ErasureReach): string =>
+  [
+    `${shards} of ${shardsAll} shards`,
+    ...streams.map((stream) => stream.slice(stream.lastIndexOf('-') + 1)),
+    ...processes,
+  ].join(', ');
+
 /** What the audit keeps: who, when, what, and how much. No content. */
 export const receipt = ({ context, event }: Args): Tell => {
-  const { target, who, counts } = context;
+  const { target, who, counts, reach } = context;
   const { now } = event.meta;
   const short = (text: string) => text.slice(0, AUDIT_TEXT_CHARACTERS_MAX);
   const note: AuditNote = {
@@ -144,6 +160,7 @@ export const receipt = ({ context, event }: Args): Tell => {
           deadLetters: `${counts.deadLetters}`,
           artifacts: `${counts.artifacts}`,
           files: `${counts.files}`,
+          ...(reach && { reached: short(reachedText(reach)) }),
         },
         outcome: 'done',
       },
@@ -155,6 +172,10 @@ export const receipt = ({ context, event }: Args): Tell => {
 // ---- inputs of the effects
 
 export const targetOf = ({ context }: Pick<Args, 'context'>): ErasureTarget => context.target;
+export const scrubOf = ({ context }: Pick<Args, 'context'>): ErasureScrub => {
+  const { target, who, requestedAt, reach = null } = context;
+  return { ...target, who, requestedAt, reach };
+};
 export const workOf = ({ context }: Pick<Args, 'context'>): ErasureWork => {
   const { target, sessions, who, requestedAt } = context;
   return { ...target, sessions, who, requestedAt };

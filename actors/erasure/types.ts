@@ -1,5 +1,10 @@
 /** The context of an erasure, and its events. */
-import type { ErasureCounts, ErasureRequest, ErasureTarget } from '../../protocols/erasure.ts';
+import type {
+  ErasureCounts,
+  ErasureReach,
+  ErasureRequest,
+  ErasureTarget,
+} from '../../protocols/erasure.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Delivered, ReplyRef } from '../../protocols/statechart.ts';
 import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
@@ -12,6 +17,8 @@ export type ErasureContext = {
   readonly sessions: readonly string[];
   readonly shared: number;
   readonly counts: ErasureCounts;
+  /** absent in what older programs stored */
+  readonly reach?: ErasureReach | null;
   readonly endedAt: number | null;
   readonly error: ErrorData | null;
   /** of the request that is not answered yet */

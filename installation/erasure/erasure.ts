@@ -44,11 +44,6 @@ export function erasureEffectsOf(
   return {
     async survey(target) {
       const system = await opening();
-      if (!system.erasing.canScrub)
-        throw new TroupeError(
-          'UNAVAILABLE',
-          'nothing can be erased from a cluster yet: its streams would keep the content',
-        );
       const { sessions, shared } = await sessionsOf(system, target);
       await assertNotHeld(system, target, sessions);
       const work = { ...target, sessions, who: '', requestedAt: 0 };
@@ -69,9 +64,8 @@ export function erasureEffectsOf(
         await copyLedger(home, to.endsWith('.troupe') ? dirname(to) : to).catch(() => {});
       return removal(parts, system, work, { signal, isDryRun: false });
     },
-    async scrub({ tenant }) {
-      await (await opening()).erasing.scrub(tenant);
-      return null;
+    async scrub(work, signal) {
+      return (await opening()).erasing.scrub(work, signal);
     },
   };
 }
@@ -183,6 +177,7 @@ async function contentOf(
       work.kind === 'tenant'
         ? await clearWorkspace(parts.workspaces, owner, how)
         : await eraseWritten(parts.workspaces, owner, written, how);
+    if (!how.isDryRun) await parts.workspaces.dropVersions?.(owner);
   }
   return { files, hashes };
 }
@@ -214,7 +209,7 @@ async function eraseArtifacts(
       )
     )
       left.add(hash);
-  for (const other of system.erasing.transcripts(tenant)) {
+  for await (const other of system.erasing.transcripts(tenant)) {
     if (left.size === 0) return 0;
     if (own.has(other)) continue;
     for await (const entry of entriesOf(system, other))

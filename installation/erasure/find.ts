@@ -98,7 +98,7 @@ export async function sessionsOf(
   const { tenant, kind, id } = target;
   const all = new Set<string>();
   const parents = new Map<string, string>();
-  for (const actor of parts.erasing.transcripts(tenant)) {
+  for await (const actor of parts.erasing.transcripts(tenant)) {
     const { type, key } = parseAddress(actor);
     if (type === 'session') all.add(key);
   }

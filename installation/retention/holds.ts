@@ -66,7 +66,7 @@ export class Holds {
   async heldHashes(tenant: string): Promise<ReadonlySet<string>> {
     const hashes = new Set<string>();
     if (this.rows(tenant).length === 0) return hashes;
-    for (const session of sessionsOf(this.#system, tenant)) {
+    for (const session of await sessionsOf(this.#system, tenant)) {
       if (!(await this.isSessionHeld(tenant, session))) continue;
       const actor = address(tenant, 'session', session);
       for await (const entry of entriesOf(this.#system, actor))
@@ -88,7 +88,10 @@ export class Holds {
 }
 
 /** Keys of sessions in the list, and of those that have a transcript only. In order. */
-export function sessionsOf(system: Pick<System, 'index' | 'erasing'>, tenant: string): string[] {
+export async function sessionsOf(
+  system: Pick<System, 'index' | 'erasing'>,
+  tenant: string,
+): Promise<string[]> {
   const keys = new Set<string>();
   const PAGE = 1_000;
   for (let after: string | undefined; ; ) {
@@ -100,7 +103,7 @@ export function sessionsOf(system: Pick<System, 'index' | 'erasing'>, tenant: st
     if (page.length < PAGE) break;
     after = page.at(-1)!.key;
   }
-  for (const actor of system.erasing.transcripts(tenant)) {
+  for await (const actor of system.erasing.transcripts(tenant)) {
     const { type, key } = parseAddress(actor);
     if (type === 'session') keys.add(key);
   }

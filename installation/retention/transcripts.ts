@@ -20,7 +20,7 @@ export const transcripts: KindSweep = {
   async pick({ system, holds, signal }, input) {
     const { tenant, before, cursor } = input;
     const picking = new Picking(input);
-    for (const key of sessionsOf(system, tenant)) {
+    for (const key of await sessionsOf(system, tenant)) {
       if (cursor !== null && key <= cursor) continue;
       signal.throwIfAborted();
       const item = await itemOf(system, { tenant, before }, key);

@@ -47,6 +47,8 @@ type Meta = {
   readonly sha256: string;
   /** 0: the bytes are in the naming message */
   readonly chunks: number;
+  /** the put whose bytes were stored again as this one */
+  readonly from?: string;
 };
 
 type Named = { readonly meta: Meta; readonly seq: number; readonly data: Uint8Array };
@@ -88,7 +90,7 @@ export class NatsBlobs implements Blobs {
     if (performance.now() > untilMs)
       throw new TroupeError('UNAVAILABLE', `blob ${name} took too long to store`);
     const meta: Meta = { put, bytes: own.length, sha256, chunks: count };
-    const holder = await this.#claim(name, meta, isInline ? own : new Uint8Array(0));
+    const holder = (await this.#claim(name, meta, isInline ? own : new Uint8Array(0)))!;
     if (isInline) return checkSame(name, holder, sha256);
     if (holder.put !== put) await this.#purge(this.#subjects.chunksOfPut(name, put));
     checkSame(name, holder, sha256);
@@ -115,8 +117,8 @@ export class NatsBlobs implements Blobs {
 
   async delete(name: string): Promise<void> {
     checkBlobName(name);
-    const found = await this.#find(name);
-    if (found) {
+    // Another process may store it again meanwhile (`storeAgain`).
+    for (let found = await this.#find(name); found; found = await this.#find(name)) {
       // first, so that no reader sees a blob whose chunks are being removed
       await this.#unname(name, found);
       if (found.meta.chunks > 0)
@@ -139,12 +141,82 @@ export class NatsBlobs implements Blobs {
     await this.#dropAbandoned(this.#subjects.chunksBelow(prefix));
   }
 
-  /** Stores the naming message, unless one exists; resolves with the stored one. */
-  async #claim(name: string, meta: Meta, payload: Uint8Array): Promise<Meta> {
+  /**
+   * Stores every blob again that has a message at or before a position of the stream, so that the
+   * files of the server that contain them are removed, with what they have of deleted blobs.
+   * @throws TroupeError UNAVAILABLE while a put that began before is under way, or is not yet
+   * abandoned; the signal's reason
+   */
+  async storeAgain(upTo: number, signal: AbortSignal): Promise<void> {
+    const { manager } = await this.#open();
+    for (;;) {
+      signal.throwIfAborted();
+      const { state } = await answered('read the state of the blobs', () =>
+        manager.streams.info(this.#stream),
+      );
+      if (state.messages === 0 || state.first_seq > upTo) return;
+      const query = { seq: state.first_seq };
+      const first = await answered('read the oldest blob', () =>
+        present(manager.streams.getMessage(this.#stream, query)),
+      );
+      if (first) await this.#renew(first);
+    }
+  }
+
+  /** @param oldest a message of the blob that is to be stored again */
+  async #renew({ subject, seq }: StoredMsg): Promise<void> {
+    const { name, put } = this.#subjects.holderOf(subject);
+    const found = await this.#find(name);
+    if (put === undefined ? found?.seq === seq : found?.meta.put === put)
+      return this.#copy(name, found!);
+    // What an interrupted `#copy` left.
+    if (found && (put === undefined || found.meta.from === put))
+      return this.#dropCopied(name, found);
+    await this.#dropAbandoned(this.#subjects.chunksOfName(name));
+    if (await this.#last(subject))
+      throw new TroupeError(
+        'UNAVAILABLE',
+        `blob ${name} is being stored, or its process has died within the hour`,
+      );
+  }
+
+  async #copy(name: string, found: Named): Promise<void> {
+    const bytes = await this.get(name);
+    if (bytes === undefined) return;
+    const { chunks } = await this.#open();
+    const { meta } = found;
+    const put = randomBytes(12).toString('hex');
+    const subjectOf = (index: number) => this.#subjects.chunk(name, put, index);
+    const count = meta.chunks > 0 ? await chunks.write(bytes, subjectOf) : 0;
+    const next: Meta = { ...meta, put, chunks: count, from: meta.put };
+    const inline = count > 0 ? new Uint8Array(0) : bytes;
+    const holder = await this.#claim(name, next, inline, found.seq);
+    if (holder?.put === put) return this.#dropCopied(name, (await this.#find(name)) ?? found);
+    if (count > 0) await this.#purge(this.#subjects.chunksOfPut(name, put));
+  }
+
+  /** Removes what the blob was before it was stored again. */
+  async #dropCopied(name: string, { meta, seq }: Named): Promise<void> {
+    const { purger } = await this.#open();
+    const filter = this.#subjects.named(name);
+    await answered(`remove ${filter}`, () => purger.streams.purge(this.#stream, { filter, seq }));
+    if (meta.from !== undefined) await this.#purge(this.#subjects.chunksOfPut(name, meta.from));
+  }
+
+  /**
+   * Stores the naming message, unless another one than at `after` exists. Resolves with the stored
+   * one; undefined when that at `after` was deleted.
+   */
+  async #claim(
+    name: string,
+    meta: Meta,
+    payload: Uint8Array,
+    after = 0,
+  ): Promise<Meta | undefined> {
     const { client } = await this.#open();
     const header = headers();
     header.set(HEADER, JSON.stringify(meta));
-    const expect = { streamName: this.#stream, lastSubjectSequence: 0 };
+    const expect = { streamName: this.#stream, lastSubjectSequence: after };
     return answered(`name blob ${name}`, async () => {
       try {
         await client.publish(this.#subjects.named(name), payload, { headers: header, expect });
@@ -153,7 +225,8 @@ export class NatsBlobs implements Blobs {
         // Refused or unanswered: the stored message decides. If there is none, the same fence may
         // be tried again: only one of both attempts can be stored.
         const holder = await this.#find(name);
-        if (holder) return holder.meta;
+        if (holder && holder.seq !== after) return holder.meta;
+        if (!holder && after > 0) return undefined;
         throw error;
       }
     });

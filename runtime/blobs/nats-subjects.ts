@@ -50,6 +50,13 @@ export class BlobSubjects {
       .join('/');
   }
 
+  /** The blob of a message; its put if it is a chunk. */
+  holderOf(subject: string): { readonly name: string; readonly put?: string } {
+    return subject.startsWith(`${this.#root}.m.`)
+      ? { name: this.nameOf(subject) }
+      : this.putOf(subject);
+  }
+
   /** Name and put of a chunk. */
   putOf(chunk: string): { readonly name: string; readonly put: string } {
     const tokens = chunk.slice(this.#root.length + '.c.'.length).split('.');

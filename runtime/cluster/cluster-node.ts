@@ -6,8 +6,7 @@
  * (I1, I6); a node that is wrong about others causes delays, but loses no message.
  */
 import { defined } from '../../protocols/defined.ts';
-import { TroupeError } from '../../protocols/errors.ts';
-import { journalSubject } from '../../protocols/subjects.ts';
+import type { TroupeError } from '../../protocols/errors.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { HandedOver } from '../effects/dispatch.ts';
 import { typesOf } from '../actor/registry.ts';
@@ -21,37 +20,22 @@ import { FORMAT } from '../shard/commit/record-format.ts';
 import type { Intent } from '../shard/turn/intents.ts';
 import { Shards, type ShardsOptions } from '../shards.ts';
 import type { NodeStatus, ShardStatus } from '../system.ts';
-import { type Heartbeat, nodeStatusOf, type Timings } from './heartbeat.ts';
+import { type Heartbeat, nodeStatusOf } from './heartbeat.ts';
 import { isWorking, toCandidate } from './shard-assignment.ts';
 import { Credits } from './credits.ts';
+import type { ClusterOptions } from './cluster-options.ts';
 import { followFormat } from './follow-format.ts';
 import { Directory } from './directory.ts';
 import { LoadMeter } from './load.ts';
 import { KeptShards } from './kept-shards.ts';
 import { Members } from './members.ts';
-import { Placement, type PlacementEvent, type ShardHost } from './placement.ts';
+import { Placement, type ShardHost } from './placement.ts';
 import { placeOne } from './rendezvous.ts';
+import { isBeingTaken, rowsCaughtUp } from './rows-caught-up.ts';
 import { Replicas } from './replicas.ts';
 import { RunningEffects } from './running-effects.ts';
 import { WarmCopies } from './warm-copies.ts';
 import { WorkerOrders } from './worker-orders.ts';
-
-export type ClusterOptions = {
-  readonly role: 'worker' | 'gateway';
-  /** stable over restarts, one of its kind in the cell: 1 to 63 of a-z, 0-9, _ and - */
-  readonly name: string;
-  readonly version: string;
-  /** share of the shards relative to the other workers, above 0; default 1 */
-  readonly weight?: number;
-  /** workers that keep a copy of each shard besides its owner, for a fast take-over; default 1 */
-  readonly warmCopies?: number;
-  /** how long running effects may finish when the node stops; default 20,000 */
-  readonly drainMs?: number;
-  readonly onEvent?: (event: PlacementEvent) => void;
-  readonly notices?: () => readonly string[];
-  /** the same on every node of a cell; a server on the same machine allows shorter ones */
-  readonly timings?: Partial<Timings>;
-};
 
 export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
   ClusterOptions & {
@@ -72,9 +56,6 @@ export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
 
 /** How long a starting node waits for its first shards and copies. */
 const START_MS = 30_000;
-/** How long a reader waits for current rows. */
-const CATCH_UP_MS = 15_000;
-const CATCH_UP_LOOK_MS = 20;
 
 export class ClusterNode implements Hosting {
   readonly #o: ClusterNodeOptions;
@@ -176,6 +157,10 @@ export class ClusterNode implements Hosting {
       : undefined;
   }
 
+  ownerOf(shard: number): string | undefined {
+    return this.#directory.ownerOf(shard)?.node;
+  }
+
   status(): readonly ShardStatus[] {
     return this.#directory.all();
   }
@@ -229,26 +214,38 @@ export class ClusterNode implements Hosting {
 
   async catchesUp(shard: number): Promise<void> {
     this.#kept.read(shard);
+    await this.#caughtUp(shard);
+  }
+
+  #caughtUp(shard: number): Promise<void> {
     const { log, env, clock } = this.#o;
-    const last = await log.last(journalSubject(env, shard));
-    const untilMs = clock.monotonicMs() + CATCH_UP_MS;
-    // The owner of the shard may change meanwhile: then the replica here has to reach the record.
-    while (this.#readableUpTo(shard) < last) {
-      if (clock.monotonicMs() >= untilMs)
-        throw new TroupeError(
-          'UNAVAILABLE',
-          `the rows of shard ${shard} that are read here are behind by over ${CATCH_UP_MS / 1_000} s; try again`,
-          { retryAfterMs: 1_000 },
-        );
-      await this.#replicas.seen(shard, last);
-      if (this.#readableUpTo(shard) < last)
-        await new Promise<void>((resolve) => clock.after(CATCH_UP_LOOK_MS, resolve));
-    }
+    const seen = (position: Position) => this.#replicas.seen(shard, position);
+    return rowsCaughtUp({
+      log,
+      env,
+      clock,
+      shard,
+      seen,
+      readable: () => this.#readableUpTo(shard),
+    });
+  }
+
+  trimmedAll(shard: number): Promise<void> {
+    return this.#shards.trimmedAll(shard);
+  }
+
+  async refreshed(): Promise<void> {
+    for (let shard = 0; shard < this.#o.shards; shard++)
+      if (this.#isHeld(shard) || this.#replicas.has(shard)) await this.#caughtUp(shard);
+      else if (this.#kept.isTaking(shard)) throw isBeingTaken(shard);
+      else await this.#o.state.clear(shard);
   }
 
   #readableUpTo(shard: number): Position {
-    const isOwned = this.#shards.statusOf(shard)?.state === 'owned';
-    return isOwned ? (this.#readable.get(shard) ?? -1) : this.#replicas.position(shard);
+    const { state, epoch = -1 } = this.#shards.statusOf(shard) ?? {};
+    if (state !== 'owned') return this.#replicas.position(shard);
+    // A shard without work has no record after the one with which its owner began.
+    return Math.max(this.#readable.get(shard) ?? -1, epoch);
   }
 
   #committed(shard: number): void {
@@ -309,11 +306,7 @@ export class ClusterNode implements Hosting {
   }
 
   async #prepare(shard: number): Promise<void> {
-    if (!this.#kept.prepare(shard))
-      throw new TroupeError(
-        'UNAVAILABLE',
-        `shard ${shard} is owned by this process, or is being taken over`,
-      );
+    if (!this.#kept.prepare(shard)) throw isBeingTaken(shard);
     await this.#replicas.prepared(shard);
   }
 

@@ -67,6 +67,11 @@ export class KeptShards {
     if (this.#copied.delete(shard)) this.#drop(shard);
   }
 
+  /** Whether this process becomes the owner at present. */
+  isTaking(shard: number): boolean {
+    return this.#taking.has(shard);
+  }
+
   /** Runs `take`, which makes this process the owner, while no replica writes the rows. */
   async taking(shard: number, take: () => Promise<void>): Promise<void> {
     this.#taking.add(shard);

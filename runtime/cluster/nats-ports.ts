@@ -13,11 +13,17 @@ import type { Store } from '../system-options.ts';
 import { NatsLog } from '../log/nats-log.ts';
 import { NatsPubsub } from '../pubsub/nats-pubsub.ts';
 import type { Pubsub } from '../pubsub/pubsub.ts';
+import { ERASURES_PREFIX } from '../erasing.ts';
+import type { StateCache } from '../state/lmdb-cache.ts';
 import type { State } from '../state/state.ts';
 import { enterCell } from './cell.ts';
+import { NatsErasure } from './nats-erasure.ts';
 import { connectNats, type NatsOptions } from './nats-connection.ts';
 import { type NatsStorage, natsStorage } from './nats-storage.ts';
 import { importEnded, openStreams } from './nats-streams.ts';
+
+/** Absent `scrub`: nothing of it is in files. */
+type LocalState = State & Partial<Pick<StateCache, 'scrub'>>;
 
 export type OpenNatsOptions = NatsOptions & {
   readonly env: string;
@@ -29,8 +35,11 @@ export type OpenNatsOptions = NatsOptions & {
   readonly replicas?: number;
   /** size limit of each new stream; default: the server's limit */
   readonly maxBytes?: number;
-  /** opens the store for this node's rows; called once the cell is known */
-  readonly state: (cell: string) => Promise<State> | State;
+  /**
+   * opens the store for this node's rows; called once the cell is known, with the number of its
+   * erasures
+   */
+  readonly state: (cell: string, erasures: number) => Promise<LocalState> | LocalState;
   /** receives messages for the operator */
   readonly onAlarm: (what: string) => void;
 };
@@ -62,7 +71,8 @@ export async function openNatsPorts(options: OpenNatsOptions): Promise<NatsPorts
     const blobs = new NatsBlobs(nc, { stream: streams.blobs, env });
     const log = await NatsLog.open(nc, { streams, blobs });
     const { cell, shards } = await enterCell(log, options);
-    const state = await options.state(cell);
+    const erasures = (await blobs.list(ERASURES_PREFIX)).length;
+    const state = await options.state(cell, erasures);
     const stopSweeping = sweepAtTimes(blobs, onAlarm);
     const close = async () => {
       stopSweeping();
@@ -73,7 +83,18 @@ export async function openNatsPorts(options: OpenNatsOptions): Promise<NatsPorts
     const bus = new NatsBus(nc, { env });
     const pubsub = new NatsPubsub(nc);
     const storage = () => natsStorage(nc);
-    return { store: { log, state, cell, close }, bus, blobs, pubsub, shards, storage };
+    const erasing = new NatsErasure(nc, { streams, blobs, env });
+    const store: Store = {
+      log,
+      state,
+      cell,
+      close,
+      streams: erasing,
+      subjects: (prefix) => erasing.subjects(prefix),
+      erasuresAtOpening: erasures,
+      scrubLocal: async (count) => state.scrub?.(count),
+    };
+    return { store, bus, blobs, pubsub, shards, storage };
   } catch (error) {
     await nc.close();
     throw error;

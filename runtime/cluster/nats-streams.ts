@@ -52,6 +52,8 @@ export type Streams = {
   readonly blobs: string;
   /** name of the stream with a subject; undefined for a subject outside this cell */
   streamOf(subject: string): string | undefined;
+  /** whether a trim overwrites what it removes: the stream keeps entries of others beside it */
+  isOverwritten(stream: string): boolean;
 };
 
 /** Without `%`: 2.9 uses a stream's name as a printf format when it creates delivery subjects. */
@@ -106,6 +108,7 @@ export async function openStreams(nc: NatsConnection, options: StreamsOptions): 
   return {
     ...names,
     blobs: name('blobs'),
+    isOverwritten: (stream) => stream === names.kept || stream === names.history,
     streamOf: (subject) => {
       for (const kind of ['mail', 'journal', 'kept', 'history'] as const)
         if (subjects[kind].some((pattern) => subjectMatches(pattern, subject))) return names[kind];

@@ -53,6 +53,11 @@ export class Replicas {
     await replica?.close();
   }
 
+  /** Whether this process replicates the shard. */
+  has(shard: number): boolean {
+    return this.#replicas.has(shard);
+  }
+
   /** Rebuilds the replica of a shard from the journal, because one of its rows is damaged. */
   rebuild(shard: number): void {
     if (this.#closed || this.#rebuilding.has(shard) || !this.#replicas.has(shard)) return;

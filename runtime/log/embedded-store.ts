@@ -26,6 +26,7 @@ import { type Clock, systemClock } from '../clock/clock.ts';
 import { makeFolder } from '../make-folder.ts';
 import { checkDataFile } from './data-file.ts';
 import { lockFolder } from './folder-lock.ts';
+import { LmdbRows } from './lmdb-rows.ts';
 import { RewritableRows } from './rewritable-rows.ts';
 import type { RowWrite } from './rows.ts';
 import { corrupt, unreadable } from './store-errors.ts';
@@ -160,7 +161,7 @@ const openRows = (options: EmbeddedStoreOptions, exists: boolean): RewritableRow
   if (exists && !present) throw corrupt(path, `${DATA_FILE} is missing or empty`);
   if (present) checkDataFile(file);
   try {
-    return new RewritableRows(path, mapSizeBytes);
+    return new RewritableRows(path, (folder) => new LmdbRows(folder, mapSizeBytes));
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (typeof code === 'number' && code > 0) throw unreadable(path, error); // errno; LMDB's are below 0

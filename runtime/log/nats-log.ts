@@ -7,8 +7,10 @@
  *    `nats-errors.ts` interprets the answers, `nats-appends.ts` keeps the order of publishing;
  *  - P3: the last entry of a subject is requested from the leader (never by direct get, which a
  *    replica may answer); a read continues until it has that entry;
- *  - P4: a trim purges below a sequence that stays. A subject, and so a stream, is never emptied:
- *    an empty one would lose its fence, and 2.9 would start from one again after a crash;
+ *  - P4: a trim purges below a sequence that stays; where bytes must not stay in the files of the
+ *    server, it first deletes the entries one by one, which overwrites them. A subject, and so a
+ *    stream, is never emptied: an empty one would lose its fence, and 2.9 would start from one
+ *    again after a crash;
  *  - P5: the server's time of storing.
  * It is not atomic: nothing is stored alongside.
  */
@@ -40,7 +42,11 @@ import { SharedAnswers } from './shared-answers.ts';
 
 export type NatsLogOptions = {
   /** the stream of a subject; undefined for a subject of another cell */
-  readonly streams: { streamOf(subject: string): string | undefined };
+  readonly streams: {
+    streamOf(subject: string): string | undefined;
+    /** whether a trim in the stream overwrites the bytes of the entries; default no */
+    isOverwritten?(stream: string): boolean;
+  };
   /** holds what no message can carry */
   readonly blobs: Blobs;
   /** time after which an unanswered append is unknown; default 2,000 */
@@ -54,6 +60,7 @@ const API_TIMEOUT_MS = 2_000;
 /** A purge holds the stream; over a million messages it took five seconds on 2.9. */
 const PURGE_TIMEOUT_MS = 60_000;
 const READ_TIMEOUT_MS = 10_000;
+const ERASES_AT_ONCE = 8;
 /** Room for headers in a message of the server's `max_payload`. */
 const HEADER_BYTES_MAX = 1_024;
 const PAYLOAD_BYTES_DEFAULT = 2 ** 20;
@@ -167,9 +174,10 @@ export class NatsLog implements Log {
     const last = await this.#lastMessage(place);
     const keep = Math.min(upTo + 1, last?.seq ?? 0);
     if (keep <= 1) return;
-    const large = (await this.#large.any(place.subject)) ? await this.#largeBelow(place, keep) : [];
-    await this.#purge(place, keep);
-    await this.#large.delete(large);
+    const isOverwritten = this.#o.streams.isOverwritten?.(place.stream) === true;
+    if (isOverwritten || (await this.#large.any(place.subject)))
+      await this.#trimEach(place, keep, isOverwritten);
+    else await this.#purge(place, keep);
   }
 
   close(): Promise<void> {
@@ -309,16 +317,35 @@ export class NatsLog implements Log {
     return (await this.#asked(`entry ${position} of ${stream}`, question)) !== null;
   }
 
-  async #largeBelow(place: Place, keep: Position): Promise<readonly string[]> {
+  /** Also removes the blobs of large entries. */
+  async #trimEach(place: Place, keep: Position, isOverwritten: boolean): Promise<void> {
     const blobs: string[] = [];
     for (let from = 1; from < keep; ) {
       const range = { from, upTo: keep, limit: READ_LIMIT_DEFAULT, bytesMax: READ_BYTES_DEFAULT };
-      for (const { position, reference } of await this.#readRange(place, range)) {
+      const entries = await this.#readRange(place, range);
+      for (const { position, reference } of entries)
         if (reference && position < keep) blobs.push(reference.blob);
-        from = position + 1;
-      }
+      const below = entries.filter(({ position }) => position < keep);
+      if (isOverwritten) await this.#overwrite(place, below);
+      from = (entries.at(-1)?.position ?? keep) + 1;
     }
-    return blobs;
+    await this.#purge(place, keep);
+    await this.#large.delete(blobs);
+  }
+
+  async #overwrite(place: Place, entries: readonly StoredEntry[]): Promise<void> {
+    const { stream, subject } = place;
+    for (let at = 0; at < entries.length; at += ERASES_AT_ONCE)
+      await Promise.all(
+        entries.slice(at, at + ERASES_AT_ONCE).map(async ({ position }) => {
+          const what = `the removal of entry ${position} of ${subject}`;
+          const erased = this.#purger.streams.deleteMessage(stream, position, true);
+          await this.#asked(what, erased).catch(async (error: unknown) => {
+            // An entry that is gone is no error.
+            if (await this.#isStored(place, position)) throw error;
+          });
+        }),
+      );
   }
 
   /** Removes what lies before `keep`, the position of an entry of the subject or behind one. */

@@ -1,5 +1,5 @@
 /**
- * RewritableRows: the LMDB environment of the embedded store, which can be replaced by a copy of
+ * RewritableRows: the LMDB environment of a store or of a cache, which can be replaced by a copy of
  * its rows. LMDB keeps the bytes of removed rows in free pages and in the gaps of used ones, and
  * its own compacting copy keeps the gaps. So an erasure writes every row into a new file.
  *
@@ -12,7 +12,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TroupeError } from '../../protocols/errors.ts';
 import { syncFolder } from '../blobs/durable-file.ts';
-import { LmdbRows } from './lmdb-rows.ts';
 import type { KeyedRow, RowRange, Rows, RowWrite, TableName } from './rows.ts';
 
 const COPY_PREFIX = 'rewrite-';
@@ -29,18 +28,19 @@ const HIGHEST = Buffer.alloc(64, 0xff);
 
 export class RewritableRows implements Rows {
   readonly #path: string;
-  readonly #mapSizeBytes: number;
-  #rows: LmdbRows;
+  readonly #open: (path: string) => Rows;
+  #rows: Rows;
   /** ranges that are being read from the present file */
   #frozen = 0;
   #copies = 0;
 
-  constructor(path: string, mapSizeBytes: number) {
+  /** @param open opens the environment of a folder, which exists */
+  constructor(path: string, open: (path: string) => Rows) {
     this.#path = path;
-    this.#mapSizeBytes = mapSizeBytes;
+    this.#open = open;
     for (const name of readdirSync(path))
       if (name.startsWith(COPY_PREFIX)) rmSync(join(path, name), { recursive: true, force: true });
-    this.#rows = new LmdbRows(path, mapSizeBytes);
+    this.#rows = open(path);
   }
 
   get(table: TableName, key: Uint8Array): Uint8Array | undefined {
@@ -89,7 +89,7 @@ export class RewritableRows implements Rows {
     // LMDB knows an environment by its path for as long as the process runs.
     const folder = join(this.#path, `${COPY_PREFIX}${process.pid}-${++this.#copies}`);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const next = new LmdbRows(folder, this.#mapSizeBytes);
+    const next = this.#open(folder);
     try {
       for (const table of TABLES) await copyTable(this.#rows, next, table);
       await next.flushed();
@@ -102,7 +102,7 @@ export class RewritableRows implements Rows {
     return () => this.#replace(next, folder);
   }
 
-  async #replace(next: LmdbRows, folder: string): Promise<void> {
+  async #replace(next: Rows, folder: string): Promise<void> {
     // Nothing runs between the last look and the change.
     while (this.#frozen > 0) await sleep(FROZEN_POLL_MS);
     const former = this.#rows;

@@ -156,9 +156,12 @@ export class OwnedShard {
     };
   }
 
-  /** As `Retention.trimmedAll`. */
+  /** As `Retention.trimmedAll`; a shard with snapshots writes the record. */
   trimmedAll(): Promise<void> {
-    return this.#retention.trimmedAll();
+    const trimmed = this.#retention.trimmedAll();
+    const { log } = this.#o;
+    if (!log.atomic && this.#accepts && !this.#inFlight && !this.#crashLoop.on) this.#seal(true);
+    return trimmed;
   }
 
   /**

@@ -16,7 +16,8 @@ import { Checkpointer } from '../log/checkpointer.ts';
 import { checkDataFile } from '../log/data-file.ts';
 import { lockFolder } from '../log/folder-lock.ts';
 import { LmdbTables } from '../log/lmdb-tables.ts';
-import type { RowWrite } from '../log/rows.ts';
+import { RewritableRows } from '../log/rewritable-rows.ts';
+import type { Rows, RowWrite } from '../log/rows.ts';
 import { unreadable } from '../log/store-errors.ts';
 import { makeFolder } from '../make-folder.ts';
 import type { State } from './state.ts';
@@ -31,12 +32,26 @@ export type StateCacheOptions = {
   readonly boot?: string;
   /** address space reserved at first, bytes; grows by itself. Default 1 GiB */
   readonly mapSizeBytes?: number;
+  /**
+   * how many erasures the cell had: a cache that was last scrubbed before the latest of them is
+   * emptied. Default 0
+   */
+  readonly erasures?: number;
+  /** called before a cache that may hold erased rows is emptied, to remove what belongs to it */
+  readonly beforeEmptied?: () => void;
 };
 
 /** `close` frees the folder, too. */
 export type StateCache = State & {
   /** why it was emptied when it was opened; undefined when it was not, or was new */
   readonly emptied: string | undefined;
+  /**
+   * Writes the rows into a new file: nothing that was removed before the call stays on the disk.
+   * Changes wait in memory meanwhile. One call at a time.
+   * @param erasures as the option
+   * @throws TroupeError UNAVAILABLE when the file cannot be written
+   */
+  scrub(erasures: number): Promise<void>;
 };
 
 /** Of the rows' layout and of what the fold keeps in them. */
@@ -61,8 +76,7 @@ export const openStateCache = async (options: StateCacheOptions): Promise<StateC
   }
   const lock = await lockFolder(path);
   try {
-    const { tables, emptied } = openTables(options);
-    return new LmdbStateCache(tables, emptied, () => lock.release());
+    return new LmdbStateCache(options, openTables(options), () => lock.release());
   } catch (error) {
     await lock.release();
     throw error instanceof TroupeError ? error : unreadable(path, error);
@@ -72,6 +86,11 @@ export const openStateCache = async (options: StateCacheOptions): Promise<StateC
 /** Maximum number of processes with one name on one machine. */
 const NAMESAKES_MAX = 100;
 
+type NamedCache = Pick<StateCacheOptions, 'cell' | 'erasures'> & {
+  readonly folderOf: (name: string) => string;
+  readonly beforeEmptied?: (name: string) => void;
+};
+
 /**
  * Opens the cache of a process by its name. If another process uses that name, the next free one:
  * `twin`, `twin-2`, `twin-3`.
@@ -79,12 +98,14 @@ const NAMESAKES_MAX = 100;
  */
 export const openNamedStateCache = async (
   first: string,
-  { folderOf, cell }: { readonly folderOf: (name: string) => string; readonly cell: string },
+  { folderOf, beforeEmptied, ...of }: NamedCache,
 ): Promise<{ readonly name: string; readonly state: StateCache }> => {
   for (let n = 1; ; n++) {
     const name = n === 1 ? first : `${first}-${n}`;
     try {
-      return { name, state: await openStateCache({ path: folderOf(name), cell }) };
+      const path = folderOf(name);
+      const emptying = { beforeEmptied: () => beforeEmptied?.(name) };
+      return { name, state: await openStateCache({ path, ...of, ...emptying }) };
     } catch (error) {
       const isTaken = error instanceof TroupeError && error.details?.['reason'] === 'LOCKED';
       if (!isTaken || n === NAMESAKES_MAX) throw error;
@@ -92,27 +113,44 @@ export const openNamedStateCache = async (
   }
 };
 
-type Opened = { readonly tables: CacheTables; readonly emptied: string | undefined };
+type Opened = { readonly rows: RewritableRows; readonly emptied: string | undefined };
+
+/** A cell without erasures has the description of older programs. */
+const describe = ({ cell, erasures = 0, boot = bootOfMachine() }: StateCacheOptions) => ({
+  cell,
+  format: FORMAT,
+  boot,
+  ...(erasures > 0 ? { erasures } : {}),
+});
+
+const writeDescription = (options: StateCacheOptions): void =>
+  writeFileSync(join(options.path, CACHE_FILE), `${JSON.stringify(describe(options))}\n`, {
+    mode: 0o600,
+  });
 
 const openTables = (options: StateCacheOptions): Opened => {
-  const { path, cell, boot = bootOfMachine(), mapSizeBytes = MAP_SIZE_BYTES_DEFAULT } = options;
-  const description = { cell, format: FORMAT, boot };
-  const begin = (): CacheTables => {
+  const { path, mapSizeBytes = MAP_SIZE_BYTES_DEFAULT, erasures = 0 } = options;
+  const openRows = () =>
+    new RewritableRows(
+      path,
+      (folder) => new CacheTables({ path: folder, mapSizeBytes, noSync: true }),
+    );
+  const begin = (): RewritableRows => {
+    if (erasures > 0) options.beforeEmptied?.();
     // The description is removed first and written last: rows without it are invalid.
     for (const file of [CACHE_FILE, ...DATA_FILES]) rmSync(join(path, file), { force: true });
-    const tables = new CacheTables({ path, mapSizeBytes, noSync: true });
-    writeFileSync(join(path, CACHE_FILE), `${JSON.stringify(description)}\n`, { mode: 0o600 });
-    return tables;
+    const rows = openRows();
+    writeDescription(options);
+    return rows;
   };
-  const foreign = whyForeign(path, description);
+  const foreign = whyForeign(path, describe(options));
   if (foreign !== undefined)
-    return { tables: begin(), emptied: foreign === 'absent' ? undefined : foreign };
+    return { rows: begin(), emptied: foreign === 'absent' ? undefined : foreign };
   try {
     checkDataFile(join(path, DATA_FILES[0]!));
-    const tables = new CacheTables({ path, mapSizeBytes, noSync: true });
-    return { tables, emptied: undefined };
+    return { rows: openRows(), emptied: undefined };
   } catch (error) {
-    return { tables: begin(), emptied: `it cannot be read (${String(error)})` };
+    return { rows: begin(), emptied: `it cannot be read (${String(error)})` };
   }
 };
 
@@ -139,9 +177,9 @@ const bootOfMachine = (): string => {
   }
 };
 
-class CacheTables extends LmdbTables {
-  /** All writes in order in one transaction, or none. Readers see it when this returns. */
-  commitNow(writes: readonly RowWrite[]): void {
+class CacheTables extends LmdbTables implements Rows {
+  /** Synchronous: readers see it when this returns. */
+  async commit(writes: readonly RowWrite[]): Promise<void> {
     this.root.transactionSync(() => {
       for (const { table, key, value } of writes) {
         if (value === null) this.tables[table].removeSync(key as Buffer);
@@ -150,6 +188,9 @@ class CacheTables extends LmdbTables {
     });
     this.seeNewest();
   }
+
+  /** A cache survives no loss of power. */
+  async flushed(): Promise<void> {}
 }
 
 /** Rows that may wait for a disk that does not take them; then shards move to other machines. */
@@ -157,27 +198,42 @@ const WAITING_BYTES_MAX = 64 * 2 ** 20;
 
 class LmdbStateCache extends WriteBehindState implements StateCache {
   readonly emptied: string | undefined;
-  readonly #tables: CacheTables;
+  readonly #rows: RewritableRows;
+  readonly #options: StateCacheOptions;
   readonly #checkpointer: Checkpointer;
   readonly #release: () => Promise<void>;
   #closing: Promise<void> | undefined;
 
-  constructor(tables: CacheTables, emptied: string | undefined, release: () => Promise<void>) {
+  constructor(options: StateCacheOptions, { rows, emptied }: Opened, release: () => Promise<void>) {
     super({
-      rows: tables,
+      rows,
       // Memory holds nothing that the journal does not.
       assertSound: () => {},
       assertRoom: (bytes) => this.#checkpointer.assertRoom(bytes),
       changed: (bytes) => this.#checkpointer.changed(bytes),
     });
     this.emptied = emptied;
-    this.#tables = tables;
+    this.#rows = rows;
+    this.#options = options;
     this.#release = release;
     this.#checkpointer = new Checkpointer({
       sources: [this],
       clock: systemClock,
-      commit: (writes) => tables.commitNow(writes),
+      commit: (writes) => rows.commit(writes),
       bytesMax: WAITING_BYTES_MAX,
+    });
+  }
+
+  async scrub(erasures: number): Promise<void> {
+    const { path } = this.#options;
+    if (!(await this.#checkpointer.now()))
+      throw new TroupeError('UNAVAILABLE', `the cache in ${path} cannot be written`);
+    await this.#checkpointer.alone(async () => {
+      const replace = await this.#rows.rewrite();
+      // A crash, or a file that cannot be put in place, empties the cache at the next start.
+      rmSync(join(path, CACHE_FILE), { force: true });
+      await replace();
+      writeDescription({ ...this.#options, erasures });
     });
   }
 
@@ -190,7 +246,7 @@ class LmdbStateCache extends WriteBehindState implements StateCache {
   async #close(): Promise<void> {
     await super.close();
     await this.#checkpointer.close();
-    await this.#tables.close();
+    await this.#rows.close();
     await this.#release();
   }
 }

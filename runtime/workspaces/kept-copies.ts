@@ -13,6 +13,8 @@ import type { Places } from './places.ts';
 export const KEPT = 'kept';
 /** A copy that another process has open is not removed. */
 const ENTER_WITHIN_MS = 200;
+/** An effect may work in a copy for some time. */
+const DROP_WITHIN_MS = 60_000;
 
 export class KeptCopies {
   readonly #root: string;
@@ -42,6 +44,21 @@ export class KeptCopies {
       const [oldest = name] = names;
       names.delete(oldest);
       await this.#remove(oldest).catch(() => {});
+    }
+  }
+
+  /** Also what openings of processes that were killed left. */
+  async dropAll(): Promise<void> {
+    const places = await readdir(this.#root, { withFileTypes: true }).catch(() => []);
+    for (const { name } of places.filter((found) => found.isDirectory())) {
+      const signal = AbortSignal.timeout(DROP_WITHIN_MS);
+      const place = await this.#places.enter(this.#root, name, signal);
+      try {
+        for (const copy of await readdir(place.folder, { withFileTypes: true }))
+          if (copy.isDirectory()) await removeTree(join(place.folder, copy.name));
+      } finally {
+        await place.leave();
+      }
     }
   }
 

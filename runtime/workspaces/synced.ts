@@ -121,6 +121,18 @@ class SyncedWorkspaces implements Workspaces {
     return reaching(`the workspace of ${actor}`, peeking);
   }
 
+  dropVersions(actor: Address): Promise<void> {
+    const versions = new Versions(this.#o.blobs, this.#o.cell, actor);
+    return reaching(`the workspace of ${actor}`, async () => {
+      const head = await this.#head(actor, versions);
+      if (head && head.version > 0) await versions.sweep(head, 1);
+    });
+  }
+
+  dropCopies(): Promise<void> {
+    return reaching(`the copies in ${this.#root}`, () => this.#copies.dropAll());
+  }
+
   /**
    * A new name for every opening: abandoned work of an earlier opening that is still running has
    * its own folder, which no longer exists.

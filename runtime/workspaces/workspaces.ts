@@ -40,6 +40,13 @@ export interface Workspaces {
    * @throws TroupeError UNAVAILABLE when it cannot be reached
    */
   peek(actor: Address, paths: readonly string[], before?: Peeked): Promise<Peeked>;
+  /** Removes every saved version but the last one. Absent where there is only one. */
+  dropVersions?(actor: Address): Promise<void>;
+  /**
+   * Removes what stays on this machine between openings; waits for openers, up to a minute each.
+   * Absent where that is the only copy. @throws TroupeError UNAVAILABLE
+   */
+  dropCopies?(): Promise<void>;
   /** Labels of the workers that can open it; left out, or `{}`: every worker can. */
   labelsOf?(actor: Address): Labels;
 }

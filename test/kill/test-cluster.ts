@@ -75,6 +75,11 @@ export class TestCluster {
     return this.#nats!.url;
   }
 
+  /** Folder of the store of the NATS server. */
+  get natsFolder(): string {
+    return this.#nats!.folder;
+  }
+
   program(name: string): Program {
     const program = this.#programs.get(name);
     if (!program) throw new Error(`there is no process ${name}`);

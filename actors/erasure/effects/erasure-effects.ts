@@ -1,5 +1,10 @@
 /** The effects of an erasure, which the installation performs as `ErasureEffects` describes. */
-import type { ErasureEffects, ErasureTarget, ErasureWork } from '../../../protocols/erasure.ts';
+import type {
+  ErasureEffects,
+  ErasureScrub,
+  ErasureTarget,
+  ErasureWork,
+} from '../../../protocols/erasure.ts';
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 
 type ErasureServices = { readonly erasure: ErasureEffects };
@@ -21,5 +26,5 @@ const effectOf = <Input, Output>(
 export const erasureEffects = {
   survey: effectOf(SURVEY_MS, (target: ErasureTarget, effects) => effects.survey(target)),
   remove: effectOf(WORK_MS, (work: ErasureWork, effects, signal) => effects.remove(work, signal)),
-  scrub: effectOf(WORK_MS, (target: ErasureTarget, effects) => effects.scrub(target)),
+  scrub: effectOf(WORK_MS, (work: ErasureScrub, effects, signal) => effects.scrub(work, signal)),
 };

@@ -7,7 +7,7 @@
  * snapshot is half as large as that snapshot. So snapshots write at most twice the bytes of the
  * journal, however large the shard is.
  */
-import { errorData } from '../../../protocols/errors.ts';
+import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import { journalSubject, mailboxSubject } from '../../../protocols/subjects.ts';
 import type { Blobs } from '../../blobs/blobs.ts';
 import type { Clock } from '../../clock/clock.ts';
@@ -57,6 +57,8 @@ const SNAPSHOTS_AT_ONCE = 2;
 /** After a failure the next is tried when so much of what makes one due has come again. */
 const RETRY_SHARE = 1 / 8;
 
+type Waiter = { readonly resolve: () => void; readonly reject: (error: unknown) => void };
+
 /** How many snapshots are on their way to a blob store. */
 const underWay = new WeakMap<Blobs, number>();
 
@@ -69,7 +71,9 @@ export class Retention {
   #writing = false;
   #closed = false;
   /** resolve when everything below the next record is trimmed */
-  #trimWaiters: (() => void)[] = [];
+  #trimWaiters: Waiter[] = [];
+  /** those that wait for the snapshot that is under way */
+  #covering: Waiter[] = [];
   #notBeforeRecords = 0;
   /** when this owner first found that a snapshot is due which no record covers yet */
   #dueSinceMs: number | undefined;
@@ -85,6 +89,9 @@ export class Retention {
   close(): void {
     this.#closed = true;
     this.#history?.close();
+    const ended = new TroupeError('UNAVAILABLE', `shard ${this.#o.world.shard} has another owner`);
+    for (const { reject } of [...this.#trimWaiters.splice(0), ...this.#covering.splice(0)])
+      reject(ended);
   }
 
   /** Since when a snapshot is due and not stored; 0 if none is. */
@@ -94,10 +101,12 @@ export class Retention {
 
   /**
    * Resolves when everything below the next record is trimmed: nothing that a removed row contained
-   * is read again. Only where the log is atomic. The caller causes the record.
+   * is read again. Elsewhere than on an atomic log, that is when a snapshot covers the next record,
+   * and the ones before it are deleted. The caller causes the record.
+   * @throws TroupeError UNAVAILABLE when it could not be trimmed, or the shard is no longer owned
    */
   trimmedAll(): Promise<void> {
-    return new Promise((resolve) => this.#trimWaiters.push(resolve));
+    return new Promise((resolve, reject) => this.#trimWaiters.push({ resolve, reject }));
   }
 
   /** Turns of a record that counts at `position`. */
@@ -108,7 +117,7 @@ export class Retention {
   /** A record counts at `position`, and State holds exactly the fold up to it. */
   recorded(position: Position): void {
     if (this.#o.log.atomic) this.#trimCommitted(position);
-    else if (this.#isDue()) this.#makeSnapshot(position);
+    else if (this.#isRequested() || this.#isDue()) this.#makeSnapshot(position);
   }
 
   /**
@@ -121,10 +130,21 @@ export class Retention {
     this.#writing = false;
     this.#notBeforeRecords = 0;
     this.#dueSinceMs = undefined;
+    if (this.#covering.length > 0) return this.#coveredAll(this.#covering.splice(0));
     if (!before) return;
-    void this.#trim(before.covers, before.mailFloor, before.ctlFloor);
+    this.#trim(before.covers, before.mailFloor, before.ctlFloor).catch(() => {});
     this.#sweep(before.covers).catch((error: unknown) =>
       this.#failed('deleting old snapshots', error),
+    );
+  }
+
+  /** Also the snapshot before is given up: what it contains was erased (T2). */
+  #coveredAll(waiters: readonly Waiter[]): void {
+    const { covers, mailFloor, ctlFloor } = this.#snapshot!;
+    const trimming = this.#trim(covers, mailFloor, ctlFloor).then(() => this.#sweep(covers));
+    trimming.then(
+      () => waiters.forEach(({ resolve }) => resolve()),
+      (error: unknown) => waiters.forEach(({ reject }) => reject(error)),
     );
   }
 
@@ -136,23 +156,31 @@ export class Retention {
     if (mailFloor - this.#mail < TRIM_EVERY && upTo - this.#journal < TRIM_EVERY) return;
     this.#mail = mailFloor;
     this.#journal = upTo;
-    void this.#trim(upTo, mailFloor, ctlFloor);
+    this.#trim(upTo, mailFloor, ctlFloor).catch(() => {});
   }
 
   #trimAll(journal: Position, mail: Position, control: Position): void {
     const waiters = this.#trimWaiters.splice(0);
     this.#mail = mail;
     this.#journal = journal;
-    void this.#trim(journal, mail, control).then(() => waiters.forEach((resolve) => resolve()));
+    this.#trim(journal, mail, control).then(
+      () => waiters.forEach(({ resolve }) => resolve()),
+      (error: unknown) => waiters.forEach(({ reject }) => reject(error)),
+    );
   }
 
-  /** What history is made of is trimmed when that is stored. Never rejects. */
+  /**
+   * What history is made of is trimmed when that is stored.
+   * @throws TroupeError UNAVAILABLE when something was not trimmed
+   */
   async #trim(journal: Position, mail: Position, control: Position): Promise<void> {
-    if (this.#history && !(await this.#history.stored())) return;
-    if (!this.#closed) await this.#trimNow(journal, mail, control);
+    const isStored = !this.#history || (await this.#history.stored());
+    if (isStored && !this.#closed && (await this.#trimNow(journal, mail, control))) return;
+    throw new TroupeError('UNAVAILABLE', `shard ${this.#o.world.shard} is not trimmed yet`);
   }
 
-  async #trimNow(journal: Position, mail: Position, control: Position): Promise<void> {
+  /** Whether everything was trimmed; what was not is reported. */
+  async #trimNow(journal: Position, mail: Position, control: Position): Promise<boolean> {
     const { log, env, world } = this.#o;
     const { shard } = world;
     const trims = (
@@ -164,8 +192,9 @@ export class Retention {
     ).map(async ([subject, upTo]) => {
       if (upTo > 0) await log.trim(subject, upTo);
     });
-    for (const trim of await Promise.allSettled(trims))
-      if (trim.status === 'rejected') this.#failed('trim', trim.reason);
+    const failed = (await Promise.allSettled(trims)).filter(({ status }) => status === 'rejected');
+    for (const { reason } of failed as PromiseRejectedResult[]) this.#failed('trim', reason);
+    return failed.length === 0;
   }
 
   /** Also those of owners that died before their record counted. Newer ones are left alone. */
@@ -175,6 +204,11 @@ export class Retention {
       if (this.#closed) return;
       if (coversOf(name) < covers) await blobs.delete(name);
     }
+  }
+
+  /** A snapshot of everything up to now is requested. */
+  #isRequested(): boolean {
+    return this.#trimWaiters.length > 0 && !this.#writing && !this.#closed;
   }
 
   #isDue(): boolean {
@@ -189,12 +223,14 @@ export class Retention {
 
   #makeSnapshot(position: Position): void {
     this.#writing = true;
+    this.#covering = this.#trimWaiters.splice(0);
     this.#writeSnapshot(position).then(
       (blob) => this.#closed || this.#o.onSnapshot(blob),
       (error: unknown) => {
         const { fold, snapshotEvery = SNAPSHOT_EVERY } = this.#o;
         this.#writing = false;
         this.#notBeforeRecords = fold.scalars.since.records + snapshotEvery * RETRY_SHARE;
+        for (const { reject } of this.#covering.splice(0)) reject(error);
         this.#failed('snapshot', error);
       },
     );

@@ -2,6 +2,7 @@
 import { erasureMachine } from '../../../actors/erasure/machine.ts';
 import {
   erasureAddress,
+  type ErasureReach,
   type ErasureRequest,
   type ErasureRow,
   NO_COUNTS,
@@ -44,6 +45,15 @@ const request: ErasureRequest = {
 };
 const error: ErrorData = { code: 'UNAVAILABLE', message: 'away' };
 
+const reach: ErasureReach = {
+  shards: 8,
+  shardsAll: 8,
+  streams: [],
+  processes: [],
+  nodes: [],
+  isDone: false,
+};
+
 export const exploration: Exploration = {
   machine: erasureMachine,
   self: erasureAddress({ tenant: 'default', kind: 'session', id: 'agent:main:trial' }),
@@ -57,7 +67,8 @@ export const exploration: Exploration = {
     { name: 'held', job: 'survey', error: { ...error, code: 'CONFLICT' } },
     { name: 'removed', job: 'remove', output: NO_COUNTS },
     { name: 'not removed', job: 'remove', error },
-    { name: 'scrubbed', job: 'scrub', output: null },
+    { name: 'scrubbed', job: 'scrub', output: { ...reach, isDone: true } },
+    { name: 'partly scrubbed', job: 'scrub', output: reach },
     { name: 'not scrubbed', job: 'scrub', error },
   ],
   key: ({ snapshot, jobs }) => [snapshot.value, snapshot.status, Object.keys(jobs)],
