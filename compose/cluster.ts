@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import type { ChannelHost } from '../channels/messengers/channel-host.ts';
 import type { ErasureEffects } from '../protocols/erasure.ts';
+import type { RetentionEffects } from '../protocols/retention.ts';
 import { serveMetrics } from '../channels/http/metrics.ts';
 import {
   bindHost,
@@ -153,8 +154,8 @@ export async function startClusterGateway(
     const { watch } = following;
     const parts = { config, processServices, system, workspaces, file, watch, clustered: true };
     const setup = createSetup(parts);
-    const retention = retentionEffectsOf(() => Promise.resolve(system), { processServices });
-    const own = { setup, notes: agentNotes(parts), erasure: joined.erasure, retention };
+    const { erasure, retention } = joined;
+    const own = { setup, notes: agentNotes(parts), erasure, retention };
     const services = { ...processServices, ...own };
     const broker = { pubsub, node: id, shards: joined.shards };
     // Before clients may read what a restored cell has to erase.
@@ -243,6 +244,7 @@ type Joined = {
   readonly tasks: TaskParts;
   readonly channels: ChannelHost;
   readonly erasure: ErasureEffects;
+  readonly retention: RetentionEffects;
   /** Logs where other processes differ; to be called once a gateway listens. */
   readonly compare: () => void;
 };
@@ -254,6 +256,12 @@ const toBoth =
     first(event);
     second?.(event);
   };
+
+const clusterRules = ({ cluster }: Config) => ({
+  weight: cluster.weight,
+  drainMs: cluster.drainSeconds * 1_000,
+  warmCopies: cluster.warmCopies,
+});
 
 async function joinCluster(
   config: Config,
@@ -287,13 +295,9 @@ async function joinCluster(
       labels: labelsOf(config),
       env: config.nats.env,
       cluster: {
-        role,
-        name,
-        version: packageJson.version,
+        ...{ role, name, version: packageJson.version },
+        ...clusterRules(config),
         notices: () => noticesOf(processServices),
-        weight: config.cluster.weight,
-        drainMs: config.cluster.drainSeconds * 1_000,
-        warmCopies: config.cluster.warmCopies,
         onEvent: toBoth(logPlacement(log), options.onEvent),
       },
     });
@@ -311,7 +315,7 @@ async function joinCluster(
       onDifference: (what) => log.warn({ alarm: true }, what),
     });
     const compare = () => void parts.open();
-    const shared = { shards, pubsub, workspaces, tasks, channels, erasure };
+    const shared = { shards, pubsub, workspaces, tasks, channels, erasure, retention };
     return { id, name, system: node, ...shared, compare };
   } catch (error) {
     await ports.store.close();

@@ -46,7 +46,6 @@ export async function install(options: InstallOptions): Promise<number> {
     else process.stdout.write(text);
     return exitCodes.ok;
   }
-  const { makeFolder } = await import('../../runtime/config/index.ts');
   makeFolder(config.home);
   const changed = writeOwn(file, text, options.force === true);
   const madeVariables = makeVariablesFile(service.environmentFile, service.user);
