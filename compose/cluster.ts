@@ -258,6 +258,7 @@ const toBoth =
   };
 
 const clusterRules = ({ cluster }: Config) => ({
+  version: packageJson.version,
   weight: cluster.weight,
   drainMs: cluster.drainSeconds * 1_000,
   warmCopies: cluster.warmCopies,
@@ -295,8 +296,9 @@ async function joinCluster(
       labels: labelsOf(config),
       env: config.nats.env,
       cluster: {
-        ...{ role, name, version: packageJson.version },
         ...clusterRules(config),
+        role,
+        name,
         notices: () => noticesOf(processServices),
         onEvent: toBoth(logPlacement(log), options.onEvent),
       },
