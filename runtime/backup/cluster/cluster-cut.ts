@@ -5,7 +5,8 @@
  * All journals are in one stream, and all mailboxes in another one, so each has one order. What
  * causes a record was committed or stored before it, also where the cause is an effect or a client.
  * So the cut is one position of the journals' stream, which is read after all shards were loaded:
- * every shard is folded up to it. No shard has then accepted a message that its sender has not sent.
+ * every shard is folded up to it. No shard has then accepted a message that its sender has not
+ * sent.
  *
  * Then all mail is read. What a sender's cut calls settled was stored in the mailbox before, so it
  * is in the copy, or accepted. Messages of links are chosen by their numbers. What clients and
