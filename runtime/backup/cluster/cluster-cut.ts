@@ -2,15 +2,17 @@
  * ClusterCut: a consistent cut of a running cluster, without a barrier and without a writer that
  * waits. It only reads.
  *
- * A cut is one position per journal. It is consistent if no shard has accepted a message that its
- * sender has not sent in the cut. Every message leaves a shard in a committed record (C1), so from
- * any positions there is a consistent cut right above them: where a receiver is ahead, the sender's
- * journal is folded on, up to the record that sent the message. That record was committed before
- * the receiver's, so it is there, and the search ends at the latest at the end of all journals at
- * the time when the last shard was loaded.
+ * All journals are in one stream, and all mailboxes in another one, so each has one order. What
+ * causes a record was committed or stored before it, also where the cause is an effect or a client.
+ * So the cut is one position of the journals' stream, which is read after all shards were loaded:
+ * every shard is folded up to it. No shard has then accepted a message that its sender has not
+ * sent.
  *
- * Then all mail is read, after the positions are known. What a sender's cut calls settled was
- * stored in the mailbox before, so it is in the copy, or accepted.
+ * Then all mail is read. What a sender's cut calls settled was stored in the mailbox before, so it
+ * is in the copy, or accepted. Messages of links are chosen by their numbers. What clients and
+ * effects sent is chosen by its position: the cut has it up to the end of the mail before the
+ * journals' position was read, or up to the last entry that a shard has applied in the cut, if that
+ * is higher. What sent it was committed before that, so it is in the cut.
  */
 import type { Position } from '../../log/log.ts';
 import type { ShardCopy } from './shard-copy.ts';
@@ -19,6 +21,14 @@ import { trimmedTooFast } from './shard-copy.ts';
 const ROUNDS_MAX = 100;
 /** Shards that are loaded, or whose mail is read, at once. */
 const AT_ONCE = 4;
+
+/** Where a cluster is cut. */
+export type ClusterCut = {
+  /** of the stream of journals: every shard is folded up to here */
+  readonly position: Position;
+  /** of the stream of mail: entries of clients and effects above it do not belong to the cut */
+  readonly mailEnd: Position;
+};
 
 export type ClusterCutProgress = {
   readonly onProgress?: (what: string) => void;
@@ -30,7 +40,7 @@ export type ClusterCutProgress = {
 export async function cutCluster(
   copies: readonly ShardCopy[],
   { onProgress, assertWanted }: ClusterCutProgress,
-): Promise<void> {
+): Promise<ClusterCut> {
   let loaded = 0;
   const load = async (copy: ShardCopy) => {
     assertWanted();
@@ -40,40 +50,23 @@ export async function cutCluster(
   await each(copies, load);
   for (let round = 1; round <= ROUNDS_MAX; round++) {
     assertWanted();
-    await closeCut(copies);
-    const trimmed: ShardCopy[] = [];
-    await each(copies, async (copy) => {
-      if (!(await copy.readMail())) trimmed.push(copy);
-    });
-    if (trimmed.length === 0) return;
-    onProgress?.(`${trimmed.length} shards again: their logs were trimmed`);
-    await each(trimmed, (copy) => copy.load());
+    const before = await highest(copies, (copy) => copy.mailEnd());
+    const position = await highest(copies, (copy) => copy.journalEnd());
+    const trimmed = new Set<ShardCopy>();
+    const take = async (copy: ShardCopy, isWhole: Promise<boolean>) => {
+      if (!(await isWhole)) trimmed.add(copy);
+    };
+    await each(copies, (copy) => take(copy, copy.advanceTo(position)));
+    if (trimmed.size === 0) await each(copies, (copy) => take(copy, copy.readMail()));
+    if (trimmed.size === 0) {
+      const applied = copies.map(({ scalars: s }) => Math.max(s.mailFloor, s.ctlFloor));
+      return { position, mailEnd: Math.max(before, ...applied) };
+    }
+    onProgress?.(`${trimmed.size} shards again: their logs were trimmed`);
+    await each([...trimmed], (copy) => copy.load());
   }
   throw trimmedTooFast(copies[0]!.shard);
 }
-
-/** Folds senders on until no shard is ahead of another one. */
-async function closeCut(copies: readonly ShardCopy[]): Promise<void> {
-  for (let isClosed = false; !isClosed; ) {
-    isClosed = true;
-    for (const sender of copies) {
-      const isEnough = () => hasSentAll(sender, copies);
-      if (isEnough()) continue;
-      isClosed = false;
-      if (!(await sender.advance(isEnough))) await sender.load();
-    }
-  }
-}
-
-/** Whether a sender has sent, in the cut, all that the others have accepted from it. */
-const hasSentAll = (sender: ShardCopy, copies: readonly ShardCopy[]): boolean =>
-  copies.every((receiver) =>
-    (['data', 'control'] as const).every(
-      (lane) =>
-        (receiver.scalars.linkIn[`${sender.shard}/${lane}`] ?? 0) <=
-        lastSent(sender, receiver, lane),
-    ),
-  );
 
 /** Number of the last message that a shard sent to another one, in the cut. */
 export const lastSent = (
@@ -82,9 +75,17 @@ export const lastSent = (
   lane: 'data' | 'control',
 ): number => (scalars.linkOut[`${receiver.shard}/${lane}`] ?? 1) - 1;
 
-/** The highest position of a journal in the cut. */
-export const positionOf = (copies: readonly ShardCopy[]): Position =>
-  Math.max(0, ...copies.map(({ position }) => position));
+async function highest(
+  copies: readonly ShardCopy[],
+  endOf: (copy: ShardCopy) => Promise<Position>,
+): Promise<Position> {
+  let end = 0;
+  await each(copies, async (copy) => {
+    const found = await endOf(copy);
+    end = Math.max(end, found);
+  });
+  return end;
+}
 
 async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const queue = items.values();

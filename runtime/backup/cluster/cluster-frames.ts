@@ -8,6 +8,7 @@ import { domainOf } from '../../shard/commit/relay.ts';
 import { decodeKept, encodeKept, type OutItem } from '../../shard/commit/records.ts';
 import type { State } from '../../state/state.ts';
 import { type Frame, PAGE_BYTES } from '../../transfer/frames.ts';
+import type { ClusterCut } from './cluster-cut.ts';
 import type { ClusterSource } from './nats-source.ts';
 import { LANES, type ShardCopy } from './shard-copy.ts';
 import { Outboxes, settledMail } from './settled-mail.ts';
@@ -16,6 +17,7 @@ export type ClusterFramesOptions = {
   readonly source: ClusterSource;
   /** of all shards, at the cut */
   readonly copies: readonly ShardCopy[];
+  readonly cut: ClusterCut;
   readonly rows: State;
 };
 

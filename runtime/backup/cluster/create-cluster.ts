@@ -23,7 +23,7 @@ import {
   type WriteBackupOptions,
   writeBackup,
 } from '../write-backup.ts';
-import { cutCluster, positionOf } from './cluster-cut.ts';
+import { cutCluster } from './cluster-cut.ts';
 import { clusterFrames } from './cluster-frames.ts';
 import type { ClusterSource } from './nats-source.ts';
 import { ShardCopy } from './shard-copy.ts';
@@ -86,12 +86,15 @@ class ClusterContent implements BackupContent {
     yield* this.#blobs();
     const copies = this.#copies();
     const from = performance.now();
-    await cutCluster(copies, { ...this.#o, assertWanted: () => this.files.assertWanted() });
+    const cut = await cutCluster(copies, {
+      ...this.#o,
+      assertWanted: () => this.files.assertWanted(),
+    });
     this.cutMs = performance.now() - from;
-    this.position = positionOf(copies);
+    this.position = cut.position;
     yield ['cut', { storeFormat: FORMAT_VERSION, checkpoint: 0, position: this.position }];
     yield* this.#blobs();
-    for await (const frame of clusterFrames({ source, copies, rows: this.#states.rows })) {
+    for await (const frame of clusterFrames({ source, copies, cut, rows: this.#states.rows })) {
       this.files.assertWanted();
       this.#count(frame);
       yield ['part', frame];

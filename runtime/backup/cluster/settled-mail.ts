@@ -10,9 +10,10 @@ import type { LinkTarget, MailEntry } from '../../shard/commit/records.ts';
 import { CorruptRecord } from '../../shard/commit/record-format.ts';
 import { TABLE } from '../../shard/commit/fold.ts';
 import type { Lane } from '../../../protocols/statechart.ts';
+import type { Position } from '../../log/log.ts';
 import type { State } from '../../state/state.ts';
 import type { MailFrame } from '../../transfer/frames.ts';
-import { lastSent } from './cluster-cut.ts';
+import { type ClusterCut, lastSent } from './cluster-cut.ts';
 import type { ShardCopy } from './shard-copy.ts';
 
 type Waiting = { readonly n: number; readonly item: OutItem };
@@ -60,7 +61,7 @@ export class Outboxes {
 export type SettledMailOptions = {
   readonly cell: string;
   readonly copies: readonly ShardCopy[];
-  readonly rows: State;
+  readonly cut: ClusterCut;
   readonly outboxes: Outboxes;
 };
 
@@ -79,7 +80,7 @@ export function* settledMail(
       last = { position, timeMs: Math.max(last.timeMs, timeMs) };
       const entry = entryOf(bytes);
       if (entry === undefined || entry.cell !== options.cell) return [[position, timeMs, bytes]];
-      const kept = inCut(options, receiver, lane, entry);
+      const kept = inCut(options, receiver, lane, { position, entry });
       if (kept === undefined) return [];
       if (kept.kind === 'links' && kept.n <= markOf(kept.src) + 1)
         marks.set(kept.src, Math.max(markOf(kept.src), kept.n + kept.items.length - 1));
@@ -102,17 +103,13 @@ export function* settledMail(
 
 /** What of an entry belongs to the cut; the same entry if all of it does. */
 function inCut(
-  { copies, rows }: SettledMailOptions,
+  { copies, cut }: SettledMailOptions,
   receiver: ShardCopy,
   lane: Lane,
-  entry: MailEntry,
+  { position, entry }: { readonly position: Position; readonly entry: MailEntry },
 ): MailEntry | undefined {
-  if (entry.kind === 'client') return entry;
-  if (entry.kind === 'outcome') {
-    // The call of another effect may get this id, when the turn that made this one runs again.
-    const isKnown = rows.get(receiver.shard, TABLE.intent, entry.intent) !== undefined;
-    return isKnown ? entry : undefined;
-  }
+  // An effect that was called after the cut is called again, and sends again.
+  if (entry.kind !== 'links') return position <= cut.mailEnd ? entry : undefined;
   const sender = copies[entry.src];
   if (sender === undefined) return entry;
   const count = lastSent(sender, receiver, lane) - entry.n + 1;

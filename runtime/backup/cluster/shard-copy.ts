@@ -32,6 +32,7 @@ export type ShardCopyOptions = {
 };
 
 const ATTEMPTS_MAX = 20;
+const CORRUPT_MAX = 3;
 const RECORDS = 64;
 const PAGE_BYTES = 256 * 1024;
 const PAGE_ENTRIES = 500;
@@ -57,19 +58,19 @@ export class ShardCopy {
     return this.#fold!.scalars;
   }
 
-  /** Of its last record; the fold is exactly what is committed up to here. */
-  get position(): Position {
-    return this.#last;
-  }
-
   /** Copies the shard as it is now. May be repeated. @throws TroupeError as `loadRows` */
   async load(): Promise<void> {
     const { log, blobs, cell, shard, rows } = this.#o;
     const journal = this.#journal;
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-      const { fold, last } = await loadRows({ log, blobs, cell, shard, journal, state: rows });
-      this.#fold = fold;
-      this.#last = last;
+      const loading = loadRows({ log, blobs, cell, shard, journal, state: rows });
+      const loaded = await loading.catch((error: unknown) => {
+        // A snapshot that its owner has just deleted, with the journal before it.
+        if (!isCorrupt(error) || attempt >= CORRUPT_MAX) throw error;
+      });
+      if (!loaded) continue;
+      this.#fold = loaded.fold;
+      this.#last = loaded.last;
       await this.#o.mail.clear(shard);
       for (const lane of LANES) await this.#firstMail(lane);
       if (!(await this.#mayHaveTrimmed())) return;
@@ -77,26 +78,32 @@ export class ShardCopy {
     throw trimmedTooFast(shard);
   }
 
-  /**
-   * Folds further records until the condition holds. False: they were trimmed, so `load` again.
-   * @throws TroupeError INTERNAL when the journal ends before
-   */
-  async advance(isEnough: () => boolean): Promise<boolean> {
-    const { log, rows, cell, shard } = this.#o;
-    while (!isEnough()) {
+  /** Position of the last entry of its journal by now. */
+  journalEnd(): Promise<Position> {
+    return this.#o.log.last(this.#journal);
+  }
+
+  /** Position of the last entry of its mail by now. */
+  async mailEnd(): Promise<Position> {
+    const { log, env } = this.#o;
+    const ends = LANES.map((lane) => log.last(mailboxSubject(env, this.shard, lane)));
+    return Math.max(...(await Promise.all(ends)));
+  }
+
+  /** Folds all further records up to a position. False: some were trimmed, so `load` again. */
+  async advanceTo(end: Position): Promise<boolean> {
+    const { log, rows, cell } = this.#o;
+    while (this.#last < end) {
       const entries = await log.read(this.#journal, this.#last + 1, { limit: RECORDS });
-      if (entries.length === 0)
-        throw new TroupeError(
-          'INTERNAL',
-          `shard ${shard} has not sent what other shards have received from it`,
-        );
+      const before = this.#last;
       for (const { position, bytes } of entries) {
         const record = decodeRecord(bytes, position);
         if (record.prev > this.#last || record.cell !== cell) return false;
+        if (position > end) break;
         if (record.prev === this.#last) this.#fold!.replay(record, bytes.length);
         this.#last = position;
-        if (isEnough()) break;
       }
+      if (this.#last === before) return true;
       await catchUp({ fold: this.#fold! }, rows);
     }
     return true;
@@ -166,6 +173,9 @@ export class ShardCopy {
     }
   }
 }
+
+const isCorrupt = (error: unknown): boolean =>
+  error instanceof TroupeError && error.details?.['reason'] === 'CORRUPT';
 
 export const trimmedTooFast = (shard: number): TroupeError =>
   new TroupeError(
