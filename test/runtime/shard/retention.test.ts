@@ -94,19 +94,22 @@ it('a failed snapshot is reported, retried, and stops no other work', async () =
   });
 });
 
-it.each([2, 3])('after %i deaths of its owner, a quiet shard is trimmed on request', async (deaths) => {
-  const shard = await openClusterShard();
-  for (let n = 0; n < deaths; n++) {
-    await shard.take(`w${n}`);
+it.each([2, 3])(
+  'after %i deaths of its owner, a quiet shard is trimmed on request',
+  async (deaths) => {
+    const shard = await openClusterShard();
+    for (let n = 0; n < deaths; n++) {
+      await shard.take(`w${n}`);
+      await shard.ask('a');
+      await shard.leave('dies');
+    }
+    await shard.take('last');
     await shard.ask('a');
-    await shard.leave('dies');
-  }
-  await shard.take('last');
-  await shard.ask('a');
-  await shard.owner.trimmedAll();
-  const [snapshot] = await shard.snapshots();
-  expect((await shard.log.read(JOURNAL, 1))[0]!.position).toBe(snapshot!.covers + 1);
-});
+    await shard.owner.trimmedAll();
+    const [snapshot] = await shard.snapshots();
+    expect((await shard.log.read(JOURNAL, 1))[0]!.position).toBe(snapshot!.covers + 1);
+  },
+);
 
 it('a name that is not that of a snapshot covers nothing', () => {
   expect(coversOf('snap/cell/0/12-3')).toBe(12);
