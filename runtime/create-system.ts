@@ -135,13 +135,11 @@ class RunningSystem implements System {
     });
     this.index = createIndex(this.#reads, shards);
     this.transcripts = new LogTranscripts(store.log, env, shards);
+    const at = { log: store.log, env, shards, cell: store.cell };
     this.#client = new MessageClient({
-      log: store.log,
+      ...at,
       bus,
       clock,
-      env,
-      shards,
-      cell: store.cell,
       worker: this.#worker,
       registry: this.#registry,
       format,
@@ -164,12 +162,9 @@ class RunningSystem implements System {
     this.retaining = new LogRetaining({ log, env, shards, letters, transcripts });
     this.charts = registeredCharts(this.#registry);
     this.actors = new LiveActors({
-      log,
+      ...at,
       state: this.#reads,
       registry: this.#registry,
-      env,
-      shards,
-      cell: store.cell,
       supervisor: options.supervisor,
       history: this.#history,
       wallMs: () => clock.wallMs(),

@@ -225,7 +225,12 @@ export class StoreErasing implements Erasing {
     while (shards < all && performance.now() < untilMs) {
       signal.throwIfAborted();
       const next = Array.from({ length: Math.min(SHARDS_AT_ONCE, all - shards) }, (_, n) => n);
-      await Promise.all(next.map((n) => this.#trimAtOwner(work, shards + n)));
+      try {
+        await Promise.all(next.map((n) => this.#trimAtOwner(work, shards + n)));
+      } catch (error) {
+        if (shards > reach.shards) break;
+        throw error;
+      }
       shards += next.length;
     }
     return { ...reach, shards };
@@ -295,6 +300,7 @@ export class StoreErasing implements Erasing {
           principal: SYSTEM_PRINCIPAL,
           timeoutMs: ASK_MS,
           lane,
+          repeatable: true,
           timedOut: `${actor} has not answered yet: the erasure is tried again`,
         });
         return;

@@ -14,4 +14,10 @@ export interface Blobs {
   delete(name: string): Promise<void>;
   /** Names that start with the prefix, sorted. */
   list(prefix: string): Promise<readonly string[]>;
+  /**
+   * Removes what interrupted puts of these names left, however short ago. `isGivenUp` answers true
+   * only for names whose put has ended, or whose blob is not read any more. Absent where nothing is
+   * left.
+   */
+  dropUnfinished?(prefix: string, isGivenUp: (name: string) => boolean): Promise<void>;
 }

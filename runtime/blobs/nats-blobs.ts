@@ -141,6 +141,13 @@ export class NatsBlobs implements Blobs {
     await this.#dropAbandoned(this.#subjects.chunksBelow(prefix));
   }
 
+  async dropUnfinished(prefix: string, isGivenUp: (name: string) => boolean): Promise<void> {
+    await this.#dropUnnamed(this.#subjects.chunksBelow(prefix), async (subject) => {
+      const { name } = this.#subjects.putOf(subject);
+      return name.startsWith(prefix) && isGivenUp(name);
+    });
+  }
+
   /**
    * Stores every blob again that has a message at or before a position of the stream, so that the
    * files of the server that contain them are removed, with what they have of deleted blobs.
@@ -273,6 +280,10 @@ export class NatsBlobs implements Blobs {
 
   /** Abandoned puts among the chunks that match a filter: they have no name, and are old. */
   async #dropAbandoned(filter: string): Promise<void> {
+    await this.#dropUnnamed(filter, (subject) => this.#isAbandoned(subject));
+  }
+
+  async #dropUnnamed(filter: string, isOver: (chunk: string) => Promise<boolean>): Promise<void> {
     const puts = new Map<string, string>();
     for (const subject of await this.#stored(filter)) {
       const { name, put } = this.#subjects.putOf(subject);
@@ -281,7 +292,7 @@ export class NatsBlobs implements Blobs {
     for (const [chunks, subject] of puts) {
       const { name, put } = this.#subjects.putOf(subject);
       const holder = await this.#find(name);
-      if (holder?.meta.put !== put && (await this.#isAbandoned(subject))) await this.#purge(chunks);
+      if (holder?.meta.put !== put && (await isOver(subject))) await this.#purge(chunks);
     }
   }
 

@@ -27,11 +27,11 @@ import type { ClusterOptions } from './cluster-options.ts';
 import { followFormat } from './follow-format.ts';
 import { Directory } from './directory.ts';
 import { LoadMeter } from './load.ts';
-import { KeptShards } from './kept-shards.ts';
+import { isBeingTaken, KeptShards } from './kept-shards.ts';
 import { Members } from './members.ts';
 import { Placement, type ShardHost } from './placement.ts';
 import { placeOne } from './rendezvous.ts';
-import { isBeingTaken, rowsCaughtUp } from './rows-caught-up.ts';
+import { rowsCaughtUp } from './rows-caught-up.ts';
 import { Replicas } from './replicas.ts';
 import { RunningEffects } from './running-effects.ts';
 import { WarmCopies } from './warm-copies.ts';
@@ -235,10 +235,11 @@ export class ClusterNode implements Hosting {
   }
 
   async refreshed(): Promise<void> {
-    for (let shard = 0; shard < this.#o.shards; shard++)
+    for (let shard = 0; shard < this.#o.shards; shard++) {
+      await this.#kept.taken(shard);
       if (this.#isHeld(shard) || this.#replicas.has(shard)) await this.#caughtUp(shard);
-      else if (this.#kept.isTaking(shard)) throw isBeingTaken(shard);
       else await this.#o.state.clear(shard);
+    }
   }
 
   #readableUpTo(shard: number): Position {

@@ -5,6 +5,7 @@
  *
  * Invariant: either an owner or a replica writes the rows of a shard, never both.
  */
+import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Replicas } from './replicas.ts';
 
@@ -17,6 +18,9 @@ export type KeptShardsOptions = {
 
 /** How long a replica for a hand-over is kept if the hand-over does not happen. */
 const PREPARED_MS = 30_000;
+/** How long a reader waits for a take-over. */
+const TAKEN_WITHIN_MS = 15_000;
+const TAKEN_LOOK_MS = 20;
 
 export class KeptShards {
   readonly #o: KeptShardsOptions;
@@ -67,9 +71,17 @@ export class KeptShards {
     if (this.#copied.delete(shard)) this.#drop(shard);
   }
 
-  /** Whether this process becomes the owner at present. */
-  isTaking(shard: number): boolean {
-    return this.#taking.has(shard);
+  /**
+   * Resolves when this process does not become the owner at present.
+   * @throws TroupeError UNAVAILABLE after 15 seconds
+   */
+  async taken(shard: number): Promise<void> {
+    const { clock } = this.#o;
+    const untilMs = clock.monotonicMs() + TAKEN_WITHIN_MS;
+    while (this.#taking.has(shard)) {
+      if (clock.monotonicMs() >= untilMs) throw isBeingTaken(shard);
+      await new Promise<void>((resolve) => clock.after(TAKEN_LOOK_MS, resolve));
+    }
   }
 
   /** Runs `take`, which makes this process the owner, while no replica writes the rows. */
@@ -116,3 +128,6 @@ export class KeptShards {
     this.#prepared.delete(shard);
   }
 }
+
+export const isBeingTaken = (shard: number): TroupeError =>
+  new TroupeError('UNAVAILABLE', `shard ${shard} is owned here, or is being taken over`);

@@ -41,6 +41,3 @@ export async function rowsCaughtUp({
       await new Promise<void>((resolve) => clock.after(CATCH_UP_LOOK_MS, resolve));
   }
 }
-
-export const isBeingTaken = (shard: number): TroupeError =>
-  new TroupeError('UNAVAILABLE', `shard ${shard} is owned here, or is being taken over`);

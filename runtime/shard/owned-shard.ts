@@ -160,7 +160,8 @@ export class OwnedShard {
   trimmedAll(): Promise<void> {
     const trimmed = this.#retention.trimmedAll();
     const { log } = this.#o;
-    if (!log.atomic && this.#accepts && !this.#inFlight && !this.#crashLoop.on) this.#seal(true);
+    // Also while the crash-loop guard is active: a record without turns blames no input.
+    if (!log.atomic && this.#accepts && !this.#inFlight) this.#seal(true);
     return trimmed;
   }
 

@@ -11,6 +11,7 @@ import { erasureAddress, type ErasureRow, type ErasureTarget } from '../../proto
 import { filesWith } from '../installation/erasure/canary.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { account, connectTo, Conversations, OWN_RUNS } from './conversations.ts';
+import { TOKEN } from './program.ts';
 import { describeWithNats, TestCluster, WORKERS } from './test-cluster.ts';
 
 const CANARY = 'xq7erased-canary';
@@ -48,6 +49,17 @@ async function fill(client: GatewayClient, key: string, canary: string): Promise
     await client.request('chat.inject', { sessionKey: key, message: `${canary} note ${n}` });
 }
 
+/** Stores a file of several messages of the server, and returns its address. */
+async function upload(canary: string): Promise<string> {
+  const answer = await fetch(`${cluster.url.replace('ws:', 'http:')}/v1/artifacts`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'text/plain' },
+    body: `${canary}-artifact `.repeat(30_000),
+  });
+  expect(answer.status).toBe(201);
+  return ((await answer.json()) as { artifact_uri: string }).artifact_uri;
+}
+
 const transcriptOf = async (client: GatewayClient, sessionKey: string): Promise<unknown> =>
   (await client.request('chat.history', { sessionKey, limit: 1_000 })).messages;
 
@@ -70,29 +82,6 @@ async function erased(client: GatewayClient, target: ErasureTarget): Promise<Era
 describeWithNats('an erasure in a cluster', () => {
   beforeAll(() => cluster.start(), 120_000);
 
-  test('of a user and of a tenant leaves nothing in any file', { timeout: 300_000 }, async () => {
-    const client = await connectTo(cluster.url);
-    onTestFinished(() => client.close());
-    await fill(client, OTHER_KEY, OTHER);
-    await fill(client, 'agent:main:direct:4711', 'vk2user-canary');
-    expect(withCanary('vk2user-canary')).not.toEqual([]);
-    const user = { tenant: 'default', kind: 'user', id: '4711' } as const;
-    await operate(client, 'erasures.user', { id: user.id });
-    await erased(client, user);
-    expect(withCanary('vk2user-canary')).toEqual([]);
-    expect(withCanary(`${OTHER}-message`)).not.toEqual([]);
-
-    const tenant = { tenant: 'default', kind: 'tenant', id: 'default' } as const;
-    await operate(client, 'erasures.tenant', { id: tenant.id });
-    const { reach } = await erased(client, tenant);
-    expect(withCanary(OTHER)).toEqual([]);
-    expect(reach?.isDone).toBe(true);
-    await eventually(async () => {
-      const audits = await operate(client, 'audit', { action: 'erasure.tenant' });
-      expect(JSON.stringify(audits)).toContain(`${SHARDS} of ${SHARDS}`);
-    });
-  });
-
   test('leaves nothing in any file, with kill -9 of its worker and of an owner of shards', {
     timeout: 300_000,
   }, async () => {
@@ -100,6 +89,9 @@ describeWithNats('an erasure in a cluster', () => {
     const loader = await connectTo(cluster.url);
     onTestFinished(() => (client.close(), loader.close()));
     await fill(client, KEY, CANARY);
+    const file = await upload(CANARY);
+    await run(client, KEY, `look at ${file}`);
+    expect((await fetch(file)).status).toBe(200);
     await fill(client, OTHER_KEY, OTHER);
     const others = await transcriptOf(client, OTHER_KEY);
     const owners = await cluster.stableOwners();
@@ -130,8 +122,8 @@ describeWithNats('an erasure in a cluster', () => {
     const { reach, counts } = await erased(client, target);
 
     await eventually(() => expect(withCanary(CANARY)).toEqual([]));
-    expect(counts.sessions).toBe(2);
-    expect(counts.files).toBe(2);
+    expect(counts).toMatchObject({ sessions: 2, files: 2, artifacts: 1 });
+    expect((await fetch(file)).status).toBe(404);
     expect(reach).toMatchObject({ shards: SHARDS, shardsAll: SHARDS, isDone: true });
     expect(reach!.streams).toHaveLength(5);
     // One that starts meanwhile scrubs by itself.
@@ -148,5 +140,29 @@ describeWithNats('an erasure in a cluster', () => {
     await load.repeatUnanswered(client);
     expect(load.sent.length).toBeGreaterThan(answered);
     await account(client, load.sent);
+  });
+
+  test('of a user and of a tenant, after the kills, leaves nothing in any file', {
+    timeout: 300_000,
+  }, async () => {
+    const client = await connectTo(cluster.url);
+    onTestFinished(() => client.close());
+    await fill(client, 'agent:main:direct:4711', 'vk2user-canary');
+    expect(withCanary('vk2user-canary')).not.toEqual([]);
+    const user = { tenant: 'default', kind: 'user', id: '4711' } as const;
+    await operate(client, 'erasures.user', { id: user.id });
+    await erased(client, user);
+    expect(withCanary('vk2user-canary')).toEqual([]);
+    expect(withCanary(`${OTHER}-message`)).not.toEqual([]);
+
+    const tenant = { tenant: 'default', kind: 'tenant', id: 'default' } as const;
+    await operate(client, 'erasures.tenant', { id: tenant.id });
+    const { reach } = await erased(client, tenant);
+    expect(withCanary(OTHER)).toEqual([]);
+    expect(reach?.isDone).toBe(true);
+    await eventually(async () => {
+      const audits = await operate(client, 'audit', { action: 'erasure.tenant' });
+      expect(JSON.stringify(audits)).toContain(`${SHARDS} of ${SHARDS}`);
+    });
   });
 });

@@ -21,6 +21,7 @@ import type { Fold, SnapshotMark } from '../commit/fold.ts';
 import {
   collectRows,
   coversOf,
+  isSuperseded,
   type SnapshotBlob,
   snapshotName,
   snapshotPrefix,
@@ -199,11 +200,13 @@ export class Retention {
 
   /** Also those of owners that died before their record counted. Newer ones are left alone. */
   async #sweep(covers: Position): Promise<void> {
-    const { blobs, world } = this.#o;
-    for (const name of await blobs.list(snapshotPrefix(world.cell, world.shard))) {
+    const { blobs, world, epoch } = this.#o;
+    const prefix = snapshotPrefix(world.cell, world.shard);
+    for (const name of await blobs.list(prefix)) {
       if (this.#closed) return;
       if (coversOf(name) < covers) await blobs.delete(name);
     }
+    await blobs.dropUnfinished?.(prefix, (name) => isSuperseded(name, covers, epoch));
   }
 
   /** A snapshot of everything up to now is requested. */
@@ -230,7 +233,9 @@ export class Retention {
         const { fold, snapshotEvery = SNAPSHOT_EVERY } = this.#o;
         this.#writing = false;
         this.#notBeforeRecords = fold.scalars.since.records + snapshotEvery * RETRY_SHARE;
-        for (const { reject } of this.#covering.splice(0)) reject(error);
+        // Those that came meanwhile, too: nothing may cause the record that they wait for.
+        for (const { reject } of [...this.#covering.splice(0), ...this.#trimWaiters.splice(0)])
+          reject(error);
         this.#failed('snapshot', error);
       },
     );

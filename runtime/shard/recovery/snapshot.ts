@@ -153,6 +153,12 @@ export const snapshotName = (
 export const coversOf = (name: string): number =>
   Number(/\/(\d+)-\d+$/.exec(name)?.[1] ?? Number.NaN);
 
+/** Whether a snapshot that was begun is of no use any more to the owner of `epoch`. */
+export function isSuperseded(name: string, covers: Position, epoch: Position): boolean {
+  const [, nameCovers, nameEpoch] = /\/(\d+)-(\d+)$/.exec(name) ?? [];
+  return Number(nameCovers) < covers || Number(nameEpoch) < epoch;
+}
+
 function putsOf(shard: number, page: readonly (string | Uint8Array)[]): Put[] {
   const puts: Put[] = [];
   for (let i = 0; i < page.length; i += 3) {

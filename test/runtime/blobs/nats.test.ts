@@ -202,6 +202,27 @@ describeOnNats('NatsBlobs', ({ path }) => {
     expect(await messagesOf(stream)).toBe(0);
   });
 
+  it('removes what interrupted puts left of given-up names, which hold no file back then', async () => {
+    const { stream, env, blobs } = await open();
+    const leave = async (name: string) => {
+      for (let i = 0; i < 3; i++) nc.publish(`blb.${env}.c.snap.${name}.dead.${i}`, bytes(10, i));
+      await nc.flush();
+    };
+    const named = bytes(2 * CHUNK, 1);
+    await blobs.put('snap/10-3', named);
+    await leave('10-2');
+    await leave('20-5');
+    const end = (await messagesOf(stream)) + 100;
+    const { signal } = new AbortController();
+    await expect(blobs.storeAgain(end, signal)).rejects.toMatchObject({
+      message: expect.stringContaining('snap/10-2'),
+    });
+    await blobs.dropUnfinished('snap/', (name) => name !== 'snap/20-5');
+    expect(await subjectsOf(stream, `blb.${env}.c.snap.10-2.>`)).toEqual([]);
+    expect(await subjectsOf(stream, `blb.${env}.c.snap.20-5.>`)).toHaveLength(3);
+    expect(named.equals((await blobs.get('snap/10-3'))!)).toBe(true);
+  });
+
   it('reads a large blob although the connection is cut meanwhile', async () => {
     const { blobs, options } = await open();
     const value = bytes(40 * CHUNK, 9);

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../../runtime/clock/clock.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Blobs } from '../../../runtime/blobs/blobs.ts';
-import { coversOf } from '../../../runtime/shard/recovery/snapshot.ts';
+import { coversOf, isSuperseded } from '../../../runtime/shard/recovery/snapshot.ts';
 import { eventually } from '../eventually.ts';
 import { JOURNAL, openClusterShard, SNAPSHOTS } from './cluster-shard.ts';
 
@@ -94,7 +94,32 @@ it('a failed snapshot is reported, retried, and stops no other work', async () =
   });
 });
 
+it.each([2, 3])(
+  'after %i deaths of its owner, a quiet shard is trimmed on request',
+  async (deaths) => {
+    const shard = await openClusterShard();
+    for (let n = 0; n < deaths; n++) {
+      await shard.take(`w${n}`);
+      await shard.ask('a');
+      await shard.leave('dies');
+    }
+    await shard.take('last');
+    await shard.ask('a');
+    await shard.owner.trimmedAll();
+    const [snapshot] = await shard.snapshots();
+    expect((await shard.log.read(JOURNAL, 1))[0]!.position).toBe(snapshot!.covers + 1);
+  },
+);
+
 it('a name that is not that of a snapshot covers nothing', () => {
   expect(coversOf('snap/cell/0/12-3')).toBe(12);
   expect(coversOf('snap/cell/0/other')).toBeNaN();
+});
+
+it('what was begun before, or by an owner before, is of no use any more', () => {
+  expect(isSuperseded('snap/cell/0/12-3', 12, 3)).toBe(false);
+  expect(isSuperseded('snap/cell/0/12-3', 13, 3)).toBe(true);
+  expect(isSuperseded('snap/cell/0/12-3', 12, 4)).toBe(true);
+  expect(isSuperseded('snap/cell/0/12-9', 12, 4)).toBe(false);
+  expect(isSuperseded('snap/cell/0/other', 12, 4)).toBe(false);
 });
