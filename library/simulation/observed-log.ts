@@ -9,7 +9,7 @@ import type { AppendAnswer, AppendOptions, Follow, Log, Position } from '../../r
 import type { MemoryLog } from '../../runtime/log/memory.ts';
 import type { RunPort } from './run-parts.ts';
 
-/** Stands for the actor of mail that is dropped before any actor receives it. */
+/** Named in place of the actor of mail that is dropped before any actor receives it. */
 const DROPPED = 'dropped mail';
 
 const never = new Promise<never>(() => {});
