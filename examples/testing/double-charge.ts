@@ -1,6 +1,6 @@
 /**
- * A bill is charged twice. `charge` is `repeatable`, and each try is a new charge for the bank. It
- * works until a response is lost: then the retry charges again.
+ * A bill is charged twice: after a failure the chart tries again, and each try is a new charge for
+ * the bank. It works until a response is lost.
  */
 import { address, type ActorInput, defineActor, effect } from 'troupe';
 import { simulate, type SimulationReport } from 'troupe/test';

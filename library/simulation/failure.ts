@@ -26,7 +26,7 @@ export type SimulationFailure = {
   readonly text: string;
   /** the history as a sequence diagram in Mermaid */
   readonly sequence: string;
-  /** what `troupe replay --file` reads, and the page shows: JSON */
+  /** what `troupe replay --file` reads: JSON */
   readonly replay: string;
   /** Writes text, picture and replay file into a folder. Returns their paths. */
   save(folder: string): readonly string[];

@@ -71,7 +71,7 @@ export type SimulationReport = {
   readonly effects: number;
   /** faults that happened, by kind */
   readonly faults: Readonly<Record<FaultKind, number>>;
-  /** processor time of all runs, milliseconds */
+  /** how long all runs and the search for the shortest history took, milliseconds */
   readonly tookMs: number;
   /** SHA-256 of everything that happened: the same options and seed give the same digest */
   readonly digest: string;

@@ -9,6 +9,9 @@ import type { AppendAnswer, AppendOptions, Follow, Log, Position } from '../../r
 import type { MemoryLog } from '../../runtime/log/memory.ts';
 import type { RunPort } from './run-parts.ts';
 
+/** Named in place of the actor of mail that is dropped before any actor receives it. */
+const DROPPED = 'dropped mail';
+
 const never = new Promise<never>(() => {});
 
 export class ObservedLog implements Log {
@@ -34,7 +37,8 @@ export class ObservedLog implements Log {
     const record = decodeRecord(bytes);
     const turns = record.t === 'TURNS' ? record.turns : [];
     const first = turns[0];
-    const name = first && `${first.actor} #${(this.#counts.get(first.actor) ?? 0) + 1}`;
+    const { actor = '' } = first ?? {};
+    const name = first && `${actor || DROPPED} #${(this.#counts.get(actor) ?? 0) + 1}`;
     const { process, faults } = this.#run;
     const fault = name === undefined ? undefined : faults.at(`commit ${name}`, 'kill');
     const isBefore = fault !== undefined && fault.ms % 2 === 1;
@@ -55,6 +59,11 @@ export class ObservedLog implements Log {
     this.#counts.set(actor, (this.#counts.get(actor) ?? 0) + 1);
     world.turns++;
     world.committedAt = world.nowMs;
+    if (actor === '') {
+      // The outcome of an attempt that a newer one replaced, for example.
+      this.#run.say({ kind: 'note', what: `mail is dropped: ${why ?? result}` });
+      return;
+    }
     const put = puts.find(([table, key]) => table === TABLE.actor && key === actor);
     const row = put?.[2] ? decodeActorRow(put[2]) : undefined;
     for (const [table, key, value] of puts)

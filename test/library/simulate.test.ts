@@ -73,6 +73,22 @@ test('the replay file has the recorded turns, and another chart differs from the
   expect([...types]).toEqual(['bill']);
 });
 
+test('an outcome that is dropped after a kill is in the history', async () => {
+  // The process is killed before it commits the outcome: the effect runs again, and the outcome of
+  // one of the two attempts has no receiver.
+  const { failure } = await simulate({
+    actors: [bill],
+    services: () => new Bank(),
+    load: [{ to: address('default', 'bill', '1'), event: { type: 'bill.pay' }, key: 'pay' }],
+    atRest: { 'it is tried once': ({ effects }) => effects.length <= 1 },
+    faults: { kill: 0.5, fail: 0, lose: 0, slow: 0, delay: 0, repeat: 0, hold: 0, clock: 0 },
+    seed: 8,
+    runs: 1,
+    ...silent,
+  });
+  expect(failure?.history.join('\n')).toContain('mail is dropped: stale outcome');
+});
+
 test('coverage names the transitions that no run took', async () => {
   const run = (faults: boolean) =>
     simulate({
