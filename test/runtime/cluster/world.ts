@@ -73,7 +73,7 @@ export class ClusterWorld {
     const { state: given, warmCopies, ...rest } = { ...this.#options, ...options };
     const state: NonNullable<Options['state']> = given ?? new MemoryState();
     const system = await createSystem({
-      actors: [puppetType(), bossType()],
+      actors: [puppetType(), bossType(), puppetType({ type: 'erasure' })],
       shards: 8,
       ...rest,
       store: {
