@@ -91,7 +91,7 @@ export class Replicas {
 
   /**
    * Removes all rows that this process has of a shard of another one, for a damaged row and for an
-   * erasure. If it replicates the shard, they are read again from snapshot and journal, and an owner
+   * erasure. If it replicates the shard, they are read again from snapshot and journal. An owner
    * that begins meanwhile waits for the end of the removal. Resolves when they are removed.
    */
   rewrite(shard: number): Promise<void> {

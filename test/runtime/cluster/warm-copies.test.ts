@@ -287,7 +287,7 @@ it('an erasure removes the bytes of a copy, and the shard is taken over from the
   expect(filesWith(path, 'xq7canary')).toEqual([]);
 });
 
-/** Resolves when every owner has trimmed its shards, and every process has written its rows again. */
+/** Resolves when every owner has trimmed its shards and every process has new files. */
 async function scrubbed({ erasing }: System): Promise<void> {
   const who = 'ada';
   let work: ErasureScrub = {

@@ -64,7 +64,7 @@ async function ended(cluster: Cluster) {
   return { cluster, records, crashes };
 }
 
-/** Two crashes without an input that causes them, turns for over a second, and then one that does. */
+/** Two crashes that no input causes, turns for over a second, and then an input that does. */
 async function runLate(isEmbedded: boolean) {
   const { cluster, clock, tell } = start({ crashWindowMs: 120_000 }, isEmbedded);
   const forMs = (ms: number) => clock.run(clock.monotonicMs() + ms);
