@@ -100,7 +100,7 @@ async function measureFailover({ folder, pick }: Repeat, warmCopies: number) {
   const open: number[] = [];
   const killed = await waitsMsOf(cell, 'SIGKILL', { rounds, pauseMs, open });
   const frozen = await waitsMsOf(cell, 'SIGSTOP', { rounds, pauseMs });
-  const stopped = await waitsMsOf(cell, 'SIGTERM', { rounds, pauseMs: 0 });
+  const stopped = await waitsMsOf(cell, 'SIGTERM', { rounds, pauseMs: 0, isLast: true });
   const workerMb = Math.max(...cell.pids().map((pid) => memoryOf(pid, 'RssAnon')));
   await cell.close();
   const answered = open.filter(Number.isFinite);
@@ -188,6 +188,7 @@ async function copied(system: System): Promise<void> {
  * From the signal to each reply; each round stops another worker.
  * @param pauseMs before each round
  * @param open receives the same of the requests that were on their way
+ * @param isLast the worker of the last round is not started again
  */
 async function waitsMsOf(
   cell: Cell,
@@ -196,7 +197,13 @@ async function waitsMsOf(
     rounds,
     pauseMs,
     open,
-  }: { readonly rounds: number; readonly pauseMs: number; readonly open?: number[] },
+    isLast = false,
+  }: {
+    readonly rounds: number;
+    readonly pauseMs: number;
+    readonly open?: number[];
+    readonly isLast?: boolean;
+  },
 ): Promise<number[]> {
   const waits: number[] = [];
   for (let round = 0; round < rounds; round++) {
@@ -210,7 +217,8 @@ async function waitsMsOf(
     open?.push(...all.open.filter((ms) => ms !== Number.NEGATIVE_INFINITY));
     if (signal === 'SIGSTOP') worker.signal('SIGKILL');
     await worker.ended;
-    await cell.start(name);
+    cell.workers.delete(name);
+    if (!isLast || round < rounds - 1) await cell.start(name);
   }
   return waits;
 }

@@ -17,6 +17,7 @@ import { type Labels, meets } from '../labels.ts';
 import type { Position } from '../log/log.ts';
 import type { CellFormat } from '../cell-format.ts';
 import { FORMAT } from '../shard/commit/record-format.ts';
+import { NOTHING_OWNED } from '../shard/owner.ts';
 import type { Intent } from '../shard/turn/intents.ts';
 import { Shards, type ShardsOptions } from '../shards.ts';
 import type { NodeStatus, ShardStatus } from '../system.ts';
@@ -238,7 +239,7 @@ export class ClusterNode implements Hosting {
     for (let shard = 0; shard < this.#o.shards; shard++) {
       await this.#kept.taken(shard);
       if (this.#isHeld(shard) || this.#replicas.has(shard)) await this.#caughtUp(shard);
-      else await this.#o.state.clear(shard);
+      else await this.#replicas.rewrite(shard);
     }
   }
 
@@ -327,8 +328,14 @@ export class ClusterNode implements Hosting {
     this.#placement?.changed();
   }
 
+  /** Also what it is about to own: others do not take it while a replica here ends. */
   #held(): readonly ShardStatus[] {
-    return this.#shards.status().filter(({ state }) => HELD.has(state));
+    const held = this.#shards.status().filter(({ state }) => HELD.has(state));
+    const next = [...this.#kept.beingTaken].filter((shard) => !this.#isHeld(shard));
+    return [
+      ...held,
+      ...next.map((shard) => ({ shard, state: 'loading' as const, epoch: 0, ...NOTHING_OWNED })),
+    ];
   }
 
   #isHeld(shard: number): boolean {

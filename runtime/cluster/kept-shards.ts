@@ -84,6 +84,11 @@ export class KeptShards {
     }
   }
 
+  /** Shards of which this process becomes the owner at present. */
+  get beingTaken(): Iterable<number> {
+    return this.#taking;
+  }
+
   /** Runs `take`, which makes this process the owner, while no replica writes the rows. */
   async taking(shard: number, take: () => Promise<void>): Promise<void> {
     this.#taking.add(shard);

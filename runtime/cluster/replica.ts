@@ -21,6 +21,8 @@ export type ReplicaOptions = Omit<LoadFrom, 'journal'> & {
   readonly onAlarm: (what: string) => void;
   /** no caller waits for it: loading it takes half of the process's time at most, and 4 MB/s */
   readonly isPaced?: boolean;
+  /** resolves when nothing else writes the shard's rows; default at once */
+  readonly after?: Promise<void>;
 };
 
 /** Least time for 128 KiB of rows that are loaded while no caller waits: commits stay short. */
@@ -95,6 +97,7 @@ export class Replica {
   }
 
   async #run(): Promise<void> {
+    await this.#o.after;
     let backoffMs = RETRY_MS.first;
     while (!this.#closed) {
       try {

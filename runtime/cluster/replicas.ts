@@ -1,12 +1,13 @@
 /**
  * Replicas: the shards whose rows this process replicates. `kept-shards.ts` says which.
  */
+import { defined } from '../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Position } from '../log/log.ts';
 import type { ShardCopy } from '../system.ts';
 import { Replica, type ReplicaOptions } from './replica.ts';
 
-export type ReplicasOptions = Omit<ReplicaOptions, 'shard' | 'isPaced'>;
+export type ReplicasOptions = Omit<ReplicaOptions, 'shard' | 'isPaced' | 'after'>;
 
 /** After this time a reader gets the rows without its own write. */
 const SEEN_WITHIN_MS = 1_000;
@@ -16,6 +17,8 @@ export class Replicas {
   readonly #replicas = new Map<number, Replica>();
   /** replicas that are being rebuilt, whose rows must not be read */
   readonly #rebuilding = new Set<number>();
+  /** by shard, what still writes its rows: a released replica that stops, or their removal */
+  readonly #ending = new Map<number, Promise<void>>();
   #closed = false;
 
   constructor(options: ReplicasOptions) {
@@ -27,7 +30,8 @@ export class Replicas {
     const replica = this.#replicas.get(shard);
     if (replica && !isPaced) replica.hurry();
     if (this.#closed || replica) return;
-    this.#replicas.set(shard, new Replica({ ...this.#o, shard, isPaced }));
+    const after = this.#ending.get(shard);
+    this.#replicas.set(shard, new Replica({ ...this.#o, shard, isPaced, ...defined({ after }) }));
   }
 
   /**
@@ -44,13 +48,26 @@ export class Replicas {
   }
 
   /**
-   * Ends the replica, because this process takes the shard over; resolves when the replica has
-   * stopped writing.
+   * Ends the replica, because this process takes the shard over; resolves when nothing here writes
+   * the shard's rows any more.
    */
   async release(shard: number): Promise<void> {
-    const replica = this.#replicas.get(shard);
+    const closed = this.#replicas.get(shard)?.close();
     this.#replicas.delete(shard);
-    await replica?.close();
+    if (closed) void this.#inTurn(shard, () => closed);
+    await this.#ending.get(shard);
+  }
+
+  /** Only one at a time writes the rows of a shard. */
+  #inTurn(shard: number, write: () => Promise<void>): Promise<void> {
+    const written = (this.#ending.get(shard) ?? Promise.resolve()).then(write);
+    const ended = written
+      .catch(() => {})
+      .then(() => {
+        if (this.#ending.get(shard) === ended) this.#ending.delete(shard);
+      });
+    this.#ending.set(shard, ended);
+    return written;
   }
 
   /** Whether this process replicates the shard. */
@@ -62,7 +79,10 @@ export class Replicas {
   rebuild(shard: number): void {
     if (this.#closed || this.#rebuilding.has(shard) || !this.#replicas.has(shard)) return;
     this.#rebuilding.add(shard);
-    void this.rewrite(shard).finally(() => this.#rebuilding.delete(shard));
+    void this.rewrite(shard)
+      .catch((error: unknown) => this.#o.onAlarm(`shard ${shard}: ${errorData(error).message}`))
+      .then(() => this.prepared(shard))
+      .finally(() => this.#rebuilding.delete(shard));
   }
 
   isRebuilding(shard: number): boolean {
@@ -70,27 +90,23 @@ export class Replicas {
   }
 
   /**
-   * Removes all rows that this process has of a shard of another one, and reads them again from
-   * snapshot and journal if it replicates the shard: for a damaged row, and for an erasure when the
-   * shard was trimmed. Resolves when that is done.
+   * Removes all rows that this process has of a shard of another one, for a damaged row and for an
+   * erasure. If it replicates the shard, they are read again from snapshot and journal. An owner
+   * that begins meanwhile waits for the end of the removal. Resolves when they are removed.
    */
-  async rewrite(shard: number): Promise<void> {
-    const { state, onAlarm } = this.#o;
+  rewrite(shard: number): Promise<void> {
     const isKept = this.#replicas.has(shard);
-    await this.release(shard);
-    try {
-      await state.clear(shard);
-    } catch (error) {
-      onAlarm(`shard ${shard}: ${errorData(error).message}`);
-    }
+    void this.release(shard);
+    const cleared = this.#inTurn(shard, () => this.#o.state.clear(shard));
     if (isKept) this.keep(shard);
-    await this.prepared(shard);
+    return cleared;
   }
 
   /** Resolves when a reader of this process sees the record, or after a second. */
   async seen(shard: number, position: Position): Promise<void> {
     const replica = this.#replicas.get(shard);
     if (!replica) return;
+    replica.hurry();
     let cancel: (() => void) | undefined;
     const late = new Promise<void>((resolve) => {
       cancel = this.#o.clock.after(SEEN_WITHIN_MS, resolve);
@@ -145,5 +161,6 @@ export class Replicas {
     this.#closed = true;
     await Promise.all([...this.#replicas.values()].map((replica) => replica.close()));
     this.#replicas.clear();
+    await Promise.all(this.#ending.values());
   }
 }

@@ -30,7 +30,7 @@ type Life =
 
 type Reason = Pick<ShardStatus, 'formatNeeded'> & { readonly why: string };
 
-const NOTHING_OWNED = {
+export const NOTHING_OWNED = {
   position: 0,
   turnNo: 0,
   mailFloor: 0,

@@ -190,3 +190,31 @@ it('rewrite removes the rows of a shard, and reads them again only where it is r
   expect(rowsOf(copy, 1)).toEqual([]);
   expect(replicas.status(1)).toBeUndefined();
 });
+
+it('an owner that begins during a removal waits for its end', async () => {
+  await replicas.release(0);
+  let remove: () => void;
+  const removing = new Promise<void>((resolve) => (remove = resolve));
+  const order: string[] = [];
+  const state: State = Object.assign(new MemoryState(), {
+    clear: async () => {
+      await removing;
+      order.push('removed');
+    },
+  });
+  const slow = new Replicas({
+    log: store.log,
+    state,
+    blobs,
+    cell: store.cell,
+    env: 'r',
+    clock: systemClock,
+    onAlarm: (what) => alarms.push(what),
+  });
+  const removed = slow.rewrite(0);
+  const released = slow.release(0).then(() => order.push('released'));
+  remove!();
+  await Promise.all([removed, released]);
+  expect(order).toEqual(['removed', 'released']);
+  await slow.close();
+});

@@ -2,17 +2,22 @@
  * Copies of shards on the workers that take them over when the owner dies. A worker dies here by
  * losing its log and its bus at once; real processes are killed in test/kill/warm-copies.test.ts.
  */
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { shardOf } from '../../../protocols/address.ts';
+import type { ErasureScrub } from '../../../protocols/erasure.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { journalSubject } from '../../../protocols/subjects.ts';
 import type { Blobs } from '../../../runtime/blobs/blobs.ts';
 import type { Bus } from '../../../runtime/bus/bus.ts';
-import type { System } from '../../../runtime/index.ts';
+import { openStateCache, type System } from '../../../runtime/index.ts';
 import type { Log } from '../../../runtime/log/log.ts';
 import { TABLE } from '../../../runtime/shard/commit/fold.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import type { State } from '../../../runtime/state/state.ts';
+import { filesWith } from '../../installation/erasure/canary.ts';
 import { eventually } from '../eventually.ts';
 import { ask, ClusterWorld, known, puppet } from './world.ts';
 
@@ -208,6 +213,97 @@ it('a worker that joins while a copy is being loaded, and the death of the owner
   );
   allSeen(gateway, 450);
 });
+
+it('a worker that waits for its copy before it takes over says that it loads the shard', async () => {
+  let holds = true;
+  const held: (() => void)[] = [];
+  const aroundBlobs = (blobs: Blobs): Blobs => ({
+    put: (...args) => blobs.put(...args),
+    get: async (name) => {
+      if (holds) await new Promise<void>((resolve) => held.push(resolve));
+      return blobs.get(name);
+    },
+    list: (prefix) => blobs.list(prefix),
+    delete: (name) => blobs.delete(name),
+  });
+  await world.worker('a', { aroundBus: plug.aroundBus, aroundLog: plug.aroundLog });
+  const gateway = await world.gateway('g');
+  await send(gateway, 0, 400);
+  await world.worker('b', { aroundBlobs, snapshotEvery: 1e6 });
+  await eventually(() => expect(held.length).toBeGreaterThan(0));
+  plug.pull();
+  try {
+    await eventually(() =>
+      expect(gateway.status().map(({ state, node }) => `${nameOf(node)} ${state}`)).toContain(
+        'b loading',
+      ),
+    );
+  } finally {
+    holds = false;
+    for (const release of held) release();
+  }
+  await send(gateway, 400, 450);
+  allSeen(gateway, 450);
+});
+
+it('an erasure removes the bytes of a copy, and the shard is taken over from the rest', {
+  timeout: 180_000,
+}, async () => {
+  const path = mkdtempSync(join(tmpdir(), 'troupe-copy-'));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  const state = await openStateCache({ path, cell: world.store.cell });
+  onTestFinished(() => state.close());
+  await world.worker('a', { aroundBus: plug.aroundBus, aroundLog: plug.aroundLog });
+  const gateway = await world.gateway('g');
+  await world.worker('b', { state });
+  await send(gateway, 0, 48);
+  await copied(gateway, 2);
+  const owners = ownersOf(gateway);
+  const shard = owners.indexOf('a');
+  const ofShard = (key: string) =>
+    Array.from({ length: 1_000 }, (_, n) => puppet(`${key}${n}`)).find(
+      (one) => shardOf(one, SHARDS) === shard,
+    )!;
+  const [secret, other] = [ofShard('secret'), ofShard('other')];
+  await ask(gateway, secret, { type: 'do', n: 'xq7canary' });
+  await ask(gateway, other, { type: 'do', n: 'zw3canary' });
+  await eventually(() => expect(filesWith(path, 'xq7canary')).not.toEqual([]));
+
+  await gateway.erasing.eraseActor(secret);
+  await scrubbed(gateway);
+  await eventually(() => expect(filesWith(path, 'xq7canary')).toEqual([]));
+  expect(filesWith(path, 'zw3canary')).not.toEqual([]);
+  expect(ownersOf(gateway)[shard]).toBe('a');
+
+  await copied(gateway, 2);
+  plug.pull();
+  await send(gateway, 48, 72);
+  allSeen(gateway, 72);
+  const answer = await ask(gateway, secret, { type: 'do', n: 'again' });
+  expect(answer).toMatchObject({ kind: 'answered' });
+  expect(ownersOf(gateway)[shard]).toBe('b');
+  await eventually(() => expect(known(gateway, secret).seen).toEqual(['do:again']));
+  expect(known(gateway, other).seen).toEqual(['do:zw3canary']);
+  expect(filesWith(path, 'xq7canary')).toEqual([]);
+});
+
+/** Resolves when every owner has trimmed its shards and every process has new files. */
+async function scrubbed({ erasing }: System): Promise<void> {
+  const who = 'ada';
+  let work: ErasureScrub = {
+    tenant: 't',
+    kind: 'session',
+    id: 's',
+    who,
+    requestedAt: 1,
+    reach: null,
+  };
+  await eventually(async () => {
+    const reach = await erasing.scrub(work, new AbortController().signal);
+    work = { ...work, reach };
+    expect(reach.isDone).toBe(true);
+  }, 60_000);
+}
 
 it('a copy that the journal has left behind is replaced by the snapshot', async () => {
   const state = new MemoryState();

@@ -19,6 +19,7 @@ import {
 import type { Log } from '../../../runtime/log/log.ts';
 import { createMemoryStore, type MemoryStore } from '../../../runtime/log/memory.ts';
 import type { State } from '../../../runtime/state/state.ts';
+import type { StateCache } from '../../../runtime/state/lmdb-cache.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import type { Known } from '../system/puppet.ts';
 import { bossType, puppetType } from '../system/puppet.ts';
@@ -34,7 +35,7 @@ type Options = Partial<Omit<SystemOptions, 'store' | 'bus' | 'blobs'>> & {
   /** the blobs as this node sees them */
   readonly aroundBlobs?: (blobs: Blobs) => Blobs;
   /** of its rows; default a new one in memory */
-  readonly state?: State;
+  readonly state?: State & Partial<Pick<StateCache, 'scrub'>>;
   readonly warmCopies?: number;
 };
 
@@ -69,15 +70,19 @@ export class ClusterWorld {
 
   async #open(name: string, role: 'worker' | 'gateway', options: Options): Promise<System> {
     const { aroundLog = (log) => log, aroundBus = (bus) => bus, aroundBlobs } = options;
-    const { state = new MemoryState(), warmCopies, ...rest } = { ...this.#options, ...options };
+    const { state: given, warmCopies, ...rest } = { ...this.#options, ...options };
+    const state: NonNullable<Options['state']> = given ?? new MemoryState();
     const system = await createSystem({
-      actors: [puppetType(), bossType()],
+      actors: [puppetType(), bossType(), puppetType({ type: 'erasure' })],
       shards: 8,
       ...rest,
       store: {
         log: aroundLog(this.store.log),
         state,
         cell: this.store.cell,
+        streams: IN_MEMORY,
+        scrubLocal: async (erasures) => state.scrub?.(erasures),
+        erasuresAtOpening: 0,
         close,
       },
       bus: aroundBus(ownEnd(this.bus)),
@@ -90,6 +95,8 @@ export class ClusterWorld {
   }
 }
 
+/** The streams of this world have no files. */
+const IN_MEMORY = { begin: async () => ({}), finish: async () => ['memory'] };
 const close = async (): Promise<void> => {};
 
 /** The bus of one node; closing it does not close the bus of the others. */

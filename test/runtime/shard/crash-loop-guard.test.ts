@@ -4,6 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { address, type Address } from '../../../protocols/address.ts';
 import { journalSubject } from '../../../protocols/subjects.ts';
+import type { Limits } from '../../../runtime/shard/limits.ts';
 import { decodeRecord } from '../../../runtime/shard/commit/records.ts';
 import type { Command } from '../../sim/actors.ts';
 import { Cluster } from '../../sim/cluster.ts';
@@ -18,13 +19,13 @@ const LIMIT_MS = 60_000;
 const OTHERS = 8;
 
 /** One shard, one machine that restarts after each crash, and no other fault. */
-async function run(crashWindowMs: number, isEmbedded: boolean) {
+function start(limits: Partial<Limits>, isEmbedded: boolean) {
   const cluster = new Cluster({
     random: new Random(7),
     ...(isEmbedded ? { durability: 'process' } : {}),
     shards: 1,
     workers: 1,
-    limits: { crashWindowMs, carefulTurns: 4 },
+    limits,
     snapshotEvery: 1_000,
     journalTail: 1_000,
     keepsDisk: true,
@@ -41,16 +42,44 @@ async function run(crashWindowMs: number, isEmbedded: boolean) {
     const { entryPoint } = cluster.workers[0]!;
     void entryPoint.tell(to, { ...event, uid }, { principal: { sub: 'c', roles: [] } });
   };
-  const deadly: Command = { type: 'hard', kills: true };
-  await tell(SENDER, { type: 'hard', tells: [{ to: KILLED, event: deadly }] });
+  return { cluster, clock, tell };
+}
+
+const DEADLY: Command = { type: 'hard', kills: true };
+
+async function run(crashWindowMs: number, isEmbedded: boolean) {
+  const { cluster, clock, tell } = start({ crashWindowMs, carefulTurns: 4 }, isEmbedded);
+  await tell(SENDER, { type: 'hard', tells: [{ to: KILLED, event: DEADLY }] });
   await clock.run(LIMIT_MS);
   for (let i = 0; i < OTHERS; i++) await tell(OTHER, { type: 'hard' });
   await tell(KILLED, { type: 'hard' });
   await clock.run(clock.monotonicMs() + LIMIT_MS);
+  return ended(cluster);
+}
+
+async function ended(cluster: Cluster) {
   const records = await read(cluster);
   const crashes = cluster.trace.filter((line) => line.endsWith('crashes')).length;
   cluster.stop();
   return { cluster, records, crashes };
+}
+
+/** Two crashes that no input causes, turns for over a second, and then an input that does. */
+async function runLate(isEmbedded: boolean) {
+  const { cluster, clock, tell } = start({ crashWindowMs: 120_000 }, isEmbedded);
+  const forMs = (ms: number) => clock.run(clock.monotonicMs() + ms);
+  for (let crash = 0; crash < 2; crash++) {
+    await tell(OTHER, { type: 'hard' });
+    await forMs(1_000);
+    cluster.crash(0);
+  }
+  for (let i = 0; i < OTHERS; i++) {
+    await tell(OTHER, { type: 'hard' });
+    await forMs(200);
+  }
+  await tell(KILLED, DEADLY);
+  await forMs(2 * LIMIT_MS);
+  return ended(cluster);
 }
 
 /** The complete journal, which these runs do not trim. */
@@ -104,6 +133,23 @@ describe.each([
     expect(announced.has(others.at(-1)!.input)).toBe(false);
   });
 });
+
+it.each([
+  ['an embedded store', true],
+  ['a cluster', false],
+])(
+  'on %s, an input that comes when the guard has ended by time is found after the third unclean start',
+  async (_, isEmbedded) => {
+    const { cluster, records, crashes } = await runLate(isEmbedded);
+    const poison = turnsOf(records).find(({ result }) => result === 'poison')!;
+    expect(poison).toMatchObject({ actor: KILLED });
+    const tries = records.filter((record) => record.t === 'TRY' && record.input === poison.input);
+    expect(tries).toHaveLength(3);
+    // Two for other reasons, one of the input while no guard was active, and three announced ones.
+    expect(crashes).toBe(6);
+    expect(cluster.auditor.faults).toEqual([]);
+  },
+);
 
 it('crashes for other reasons, far apart, do not activate the guard', async () => {
   const { records } = await run(0, true);
