@@ -87,7 +87,7 @@ export const clusterFailover = scenario(
 
 export const clusterFailoverCold = scenario(
   'cluster-failover-cold',
-  'the same without warm copies: each shard is loaded from its snapshot',
+  'and how long without warm copies, when each shard is loaded from its snapshot?',
   0,
 );
 

@@ -147,7 +147,7 @@ else if (positionals[0] === 'retrieval' && options.help !== true) console.log(aw
 else if (options.help === true) console.log(usage);
 else if (positionals[0] === 'compare') console.log(compared());
 else if (positionals[0] === 'list')
-  for (const { name, question } of scenarios) console.log(`${name.padEnd(17)}${question}`);
+  for (const { name, question } of scenarios) console.log(`${name.padEnd(23)}${question}`);
 else process.exitCode = await bench();
 
 async function bench(): Promise<number> {

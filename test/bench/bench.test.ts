@@ -35,6 +35,8 @@ const names = list
   .trim()
   .split('\n')
   .map((line) => line.split(' ')[0] ?? '');
+/** The `-cold` scenarios are the same code with another setting. */
+const measured = names.filter((name) => !name.endsWith('-cold'));
 /** Scenarios of a cluster need a nats-server. */
 const lacksNats = (name: string): boolean =>
   name.startsWith('cluster') && natsServers().length === 0;
@@ -61,7 +63,7 @@ describe('the smoke run of all scenarios', () => {
   let results: Results;
   beforeAll(async () => {
     const file = join(folder, 'all.json');
-    const able = names.filter((name) => !lacksNats(name));
+    const able = measured.filter((name) => !lacksNats(name));
     ended = await bench(...able, '--smoke', '--json', file);
     results = JSON.parse(readFileSync(file, 'utf8')) as Results;
   }, 600_000);
@@ -73,7 +75,7 @@ describe('the smoke run of all scenarios', () => {
     expect(readdirSync(stores)).toEqual([]);
   });
 
-  test.for(names)('measures every figure of %s', (name, { skip }) => {
+  test.for(measured)('measures every figure of %s', (name, { skip }) => {
     skip(lacksNats(name), 'there is no nats-server here');
     const result = results.scenarios.find((one) => one.name === name);
     if (result?.status !== 'measured') throw new Error(JSON.stringify(result));

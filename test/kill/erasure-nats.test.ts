@@ -89,9 +89,9 @@ describeWithNats('an erasure in a cluster', () => {
     const loader = await connectTo(cluster.url);
     onTestFinished(() => (client.close(), loader.close()));
     await fill(client, KEY, CANARY);
-    const file = await upload(CANARY);
-    await run(client, KEY, `look at ${file}`);
-    expect((await fetch(file)).status).toBe(200);
+    const artifact = await upload(CANARY);
+    await run(client, KEY, `look at ${artifact}`);
+    expect((await fetch(artifact)).status).toBe(200);
     await fill(client, OTHER_KEY, OTHER);
     const others = await transcriptOf(client, OTHER_KEY);
     const owners = await cluster.stableOwners();
@@ -123,7 +123,7 @@ describeWithNats('an erasure in a cluster', () => {
 
     await eventually(() => expect(withCanary(CANARY)).toEqual([]));
     expect(counts).toMatchObject({ sessions: 2, files: 2, artifacts: 1 });
-    expect((await fetch(file)).status).toBe(404);
+    expect((await fetch(artifact)).status).toBe(404);
     expect(reach).toMatchObject({ shards: SHARDS, shardsAll: SHARDS, isDone: true });
     expect(reach!.streams).toHaveLength(5);
     // One that starts meanwhile scrubs by itself.
