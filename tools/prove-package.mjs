@@ -184,7 +184,7 @@ async function bundle(place) {
     platform: 'node',
     external: ['lmdb', 'esbuild', 'playwright-core', 'elkjs', 'troupe/agents'],
     banner: {
-      js: "import{createRequire as own}from'node:module';const require=own(import.meta.url);",
+      js: "import{createRequire as requireOf}from'node:module';const require=requireOf(import.meta.url);",
     },
     logLevel: 'silent',
   });

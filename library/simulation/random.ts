@@ -2,6 +2,14 @@
  * Random: the only source of randomness in the simulation. One seed gives one sequence of choices;
  * `fork` gives a part of the simulation its own sequence, so that a change in one part does not
  * shift the choices of all others.
+ *
+ * @example
+ * ```ts
+ * import { Random } from 'troupe/test';
+ *
+ * const [one, other] = [new Random(7), new Random(7)];
+ * assert.equal(one.whole(1, 6), other.whole(1, 6));
+ * ```
  */
 export class Random {
   #state: number;

@@ -83,7 +83,7 @@ test('esbuild bundles the client for browsers and the rest for Node', minutes(2)
   expect(outputFiles[0]?.contents.length).toBeLessThan(100_000);
   for (const entry of it.entries) await bundle(entry, 'node');
   const banner = {
-    js: "import{createRequire as own}from'node:module';const require=own(import.meta.url);",
+    js: "import{createRequire as requireOf}from'node:module';const require=requireOf(import.meta.url);",
   };
   await build({
     entryPoints: [join(it.folder, 'consumer.mts')],

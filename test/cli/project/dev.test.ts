@@ -40,8 +40,10 @@ it.skipIf(!hasTerminal)('opens the page of the program at a terminal, signed in'
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   onTestFinished(() => void terminal.kill('SIGTERM'));
-  await eventually(() => expect(existsSync(opened)).toBe(true), 60_000);
-  const url = readFileSync(opened, 'utf8').trim();
+  const openedUrl = () => (existsSync(opened) ? readFileSync(opened, 'utf8').trim() : '');
+  // the shell makes the file before it writes it
+  await eventually(() => expect(openedUrl()).not.toBe(''), 60_000);
+  const url = openedUrl();
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}&view=actors$/);
   expect((await fetch(url)).status).toBe(200);
   // Ctrl-C
