@@ -28,8 +28,8 @@ import { Simulation, type SimulationOptions } from './simulation.ts';
  * const to = address('default', 'counter', 'visits');
  * const report = await simulate({
  *   actors: [defineActor({ type: 'counter', version: 1, machine })],
- *   load: [1, 2, 3].map((n) => ({ at: n * 1_000, to, event: { type: 'counter.add' }, key: `${n}`
- *   })), atRest: { 'each is counted once': ({ actor }) => actor(to)?.context.count === 3 },
+ *   load: ['1', '2', '3'].map((key) => ({ to, event: { type: 'counter.add' }, key })),
+ *   atRest: { 'each is counted once': ({ actor }) => actor(to)?.context.count === 3 },
  *   seed: 1,
  *   runs: 20,
  * });
@@ -43,7 +43,7 @@ export function simulate(options: SimulationOptions): Promise<Simulation>;
 export async function simulate<S>(
   options: SimulationRunOptions<S> | SimulationOptions,
 ): Promise<SimulationReport | Simulation> {
-  if ('load' in options) return simulateRuns(options);
+  if (options.load !== undefined) return simulateRuns(options);
   const simulation = new Simulation(options);
   await simulation.start();
   return simulation;

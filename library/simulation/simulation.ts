@@ -23,6 +23,8 @@ export type SimulationOptions = {
   readonly services?: unknown;
   /** receives the crashes of actors that have no supervisor of their own */
   readonly supervisor?: Address;
+  /** a system that the test controls has none */
+  readonly load?: undefined;
   /** number of shards, 1 to 65,536; default 8 */
   readonly shards?: number;
 };
