@@ -68,13 +68,6 @@ export async function cutCluster(
   throw trimmedTooFast(copies[0]!.shard);
 }
 
-/** Number of the last message that a shard sent to another one, in the cut. */
-export const lastSent = (
-  { scalars }: ShardCopy,
-  receiver: Pick<ShardCopy, 'shard'>,
-  lane: 'data' | 'control',
-): number => (scalars.linkOut[`${receiver.shard}/${lane}`] ?? 1) - 1;
-
 async function highest(
   copies: readonly ShardCopy[],
   endOf: (copy: ShardCopy) => Promise<Position>,

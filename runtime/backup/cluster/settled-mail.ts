@@ -8,13 +8,19 @@
 import { decodeOut, encodeMail, decodeMail, type OutItem } from '../../shard/commit/records.ts';
 import type { LinkTarget, MailEntry } from '../../shard/commit/records.ts';
 import { CorruptRecord } from '../../shard/commit/record-format.ts';
-import { TABLE } from '../../shard/commit/fold.ts';
+import { type Scalars, TABLE } from '../../shard/commit/fold.ts';
 import type { Lane } from '../../../protocols/statechart.ts';
 import type { Position } from '../../log/log.ts';
 import type { State } from '../../state/state.ts';
 import type { MailFrame } from '../../transfer/frames.ts';
-import { type ClusterCut, lastSent } from './cluster-cut.ts';
-import type { ShardCopy } from './shard-copy.ts';
+import type { ClusterCut } from './cluster-cut.ts';
+
+/** A shard in the cut, as `ShardCopy`. */
+export type CutShard = {
+  readonly shard: number;
+  readonly scalars: Pick<Scalars, 'keyNow' | 'linkIn' | 'linkOut'>;
+  mail(lane: Lane): Iterable<readonly MailFrame[]>;
+};
 
 type Waiting = { readonly n: number; readonly item: OutItem };
 const FLIGHT_ITEMS = 64;
@@ -27,7 +33,7 @@ export class Outboxes {
   /** for logs without an owner */
   readonly kept = new Map<'dlq' | 'transcript', OutItem[]>();
 
-  constructor(copies: readonly ShardCopy[], rows: State) {
+  constructor(copies: readonly Pick<CutShard, 'shard'>[], rows: State) {
     for (const { shard } of copies)
       for (let from = ''; ; ) {
         const page = rows.range(shard, TABLE.out, { from, limit: PAGE });
@@ -60,15 +66,16 @@ export class Outboxes {
 
 export type SettledMailOptions = {
   readonly cell: string;
-  readonly copies: readonly ShardCopy[];
-  readonly cut: ClusterCut;
-  readonly outboxes: Outboxes;
+  /** by shard */
+  readonly copies: readonly CutShard[];
+  readonly cut: Pick<ClusterCut, 'mailEnd'>;
+  readonly outboxes: Pick<Outboxes, 'to'>;
 };
 
 /** The mail of one lane of a shard, page by page. */
 export function* settledMail(
   options: SettledMailOptions,
-  receiver: ShardCopy,
+  receiver: CutShard,
   lane: Lane,
 ): Generator<readonly MailFrame[]> {
   /** by sender: the last number that is accepted, or in the mail */
@@ -101,10 +108,14 @@ export function* settledMail(
   }
 }
 
+/** Number of the last message that a shard sent to another one, in the cut. */
+const lastSent = ({ scalars }: CutShard, receiver: CutShard, lane: Lane): number =>
+  (scalars.linkOut[`${receiver.shard}/${lane}`] ?? 1) - 1;
+
 /** What of an entry belongs to the cut; the same entry if all of it does. */
 function inCut(
   { copies, cut }: SettledMailOptions,
-  receiver: ShardCopy,
+  receiver: CutShard,
   lane: Lane,
   { position, entry }: { readonly position: Position; readonly entry: MailEntry },
 ): MailEntry | undefined {
