@@ -46,18 +46,21 @@ export async function createClusterBackup(options: ClusterBackupOptions): Promis
   const header = newHeader(options, 'cluster', source.cell);
   const scratch = await mkdtemp(join(temporary, 'troupe-backup-'));
   const { cell } = source;
-  const rows = await openStateCache({ path: join(scratch, 'rows'), cell });
-  const mail = await openStateCache({ path: join(scratch, 'mail'), cell });
+  const opened: State[] = [];
+  const open = async (name: string): Promise<State> => {
+    const state = await openStateCache({ path: join(scratch, name), cell });
+    opened.push(state);
+    return state;
+  };
   try {
-    const states = { rows, mail };
+    const states = { rows: await open('rows'), mail: await open('mail') };
     return await writeBackup(
       options,
       header,
       (objects) => new ClusterContent(options, states, objects),
     );
   } finally {
-    await rows.close();
-    await mail.close();
+    await Promise.all(opened.map((state) => state.close()));
     await rm(scratch, { recursive: true, force: true });
   }
 }
