@@ -55,6 +55,8 @@ const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
   ),
   operations: any(protocols, charts, runtimeEntry),
   channels: any(protocols, runtimeEntry, inFolder('operations')),
+  // A client of an installation: it knows the protocols, not the runtime.
+  loadtest: any(protocols, inFolder('client')),
   web: any(protocols, charts, inFolder('client')),
   // As users do: the public entry points to define actions and processes and to start an
   // installation.
