@@ -28,8 +28,8 @@ function problem() {
   return `is incomplete: ${fileURLToPath(program)} is missing. Install the package again.`;
 }
 
-/** Processes that stay: a cache would save them some milliseconds once, and cost memory. */
-const staying = ['start', 'gateway', 'worker', 'node', 'dev'];
+/** Processes that stay: a faster start would save them some milliseconds once, and cost memory. */
+const stays = ['start', 'gateway', 'worker', 'node', 'dev'].includes(process.argv[2]);
 
 /**
  * Keeps compiled code in the user's cache folder, where Node can (22.8). Where the folder cannot be
@@ -37,14 +37,32 @@ const staying = ['start', 'gateway', 'worker', 'node', 'dev'];
  */
 function keepCompiledCode() {
   const enable = nodeModule.enableCompileCache;
-  if (enable === undefined || staying.includes(process.argv[2])) return;
+  if (enable === undefined) return;
   const caches = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
   enable(process.env.NODE_COMPILE_CACHE || join(caches, 'troupe', 'compiled'));
 }
 
+/**
+ * The program is some hundred files beside each other. Node looks for each by several calls to the
+ * file system, which takes a quarter of the time of a short command. Their address is known, so
+ * where Node allows it (22.15) the answer is given here.
+ */
+function findOwnFilesFast() {
+  const folder = new URL('.', program).href;
+  nodeModule.registerHooks?.({
+    resolve: (specifier, context, next) =>
+      /^\.\/[\w-]+\.js$/.test(specifier) && context.parentURL?.startsWith(folder)
+        ? { url: folder + specifier.slice(2), format: 'module', shortCircuit: true }
+        : next(specifier, context),
+  });
+}
+
 const why = problem();
 if (why === undefined) {
-  keepCompiledCode();
+  if (!stays) {
+    keepCompiledCode();
+    findOwnFilesFast();
+  }
   await import(program.href);
 } else {
   console.error(`troupe ${why}`);

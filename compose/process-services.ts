@@ -2,8 +2,6 @@
 import type { RetentionEffects } from '../protocols/retention.ts';
 import type { Logger } from 'pino';
 import { rootAddress, shippedActors } from '../actors/index.ts';
-import type { Hooks } from '../agent/hooks/hooks.ts';
-import { openHooks } from '../agent/hooks/open-hooks.ts';
 import type { Plugins } from '../agent/plugins/open-plugins.ts';
 import type { Tool } from '../agent/tools/tool.ts';
 import type { Setup } from '../channels/index.ts';
@@ -13,6 +11,7 @@ import {
   watchPlugins,
 } from '../installation/installation-plugins.ts';
 import { watchMachine } from '../installation/cell-gauges.ts';
+import { withHooks } from '../installation/hooked-parts.ts';
 import { Late } from '../installation/late.ts';
 import { mcpReportsTo } from '../installation/mcp-servers.ts';
 import { watchMemory } from '../installation/memory-options.ts';
@@ -24,14 +23,10 @@ import type { SandboxNotice } from '../installation/sandbox-notice.ts';
 import { LiveConfig } from '../installation/live/live-config.ts';
 import { assertStartable } from '../installation/start-rules.ts';
 import { replaceTalkRules } from '../installation/talk-rules.ts';
-import {
-  type InstallationParts,
-  installationParts,
-  type TenantParts,
-} from '../installation/tenant-parts.ts';
+import { type InstallationParts, installationParts } from '../installation/tenant-parts.ts';
 import type { OperationServices } from '../operations/operation.ts';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
-import { type Config, ownSections, tenantConfig } from '../runtime/config/index.ts';
+import { type Config, tenantConfig } from '../runtime/config/index.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
 import { type Artifacts, type SystemOptions, systemClock } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
@@ -189,31 +184,22 @@ export async function openProcessServices(
   const logging = loggingOf(config);
   const plugins = await openInstallationPlugins(config, tools, logging.log);
   const own = { tools, actors, plugins, logging };
-  return withHooks(config, createProcessServices(config, clustered, own));
+  return withCountedHooks(config, createProcessServices(config, clustered, own));
 }
 
-/**
- * Adds the hooks of the configuration, and of each tenant that has its own. Hooks of plugins belong
- * to all tenants.
- * @throws TroupeError as `openHooks`
- */
-async function withHooks(
+/** Counts failures, if there are hooks. */
+async function withCountedHooks(
   config: Config,
   processServices: ProcessServices,
 ): Promise<ProcessServices> {
   const { log, metrics, plugins } = processServices;
   let failures = 0;
-  const onFailure = () => void failures++;
-  const shared = { log, onFailure, plugins: plugins.hooks };
-  const hooks = await openHooks(config, shared);
-  const ofTenant = async ([tenant, parts]: readonly [string, TenantParts]) => {
-    const isOwn = ownSections(config, tenant).includes('hooks');
-    const own = isOwn ? await openHooks(parts.config, { ...shared, tenant }) : hooks;
-    return [tenant, withOwn(parts, own)] as const;
-  };
-  const tenants = new Map(await Promise.all([...processServices.tenants].map(ofTenant)));
-  const all = { ...withOwn(processServices, hooks), tenants };
-  if ([all, ...tenants.values()].some(({ services }) => services.hooks.names().length > 0))
+  const all = await withHooks(config, processServices, {
+    plugins,
+    log,
+    onFailure: () => void failures++,
+  });
+  if ([all, ...all.tenants.values()].some(({ services }) => services.hooks.names().length > 0))
     metrics.gauge(
       'troupe_hook_failures',
       'Hooks of this process that threw, timed out or returned an invalid value, since its start',
@@ -222,6 +208,3 @@ async function withHooks(
   watchPlugins(plugins, metrics);
   return all;
 }
-
-const withOwn = <Parts extends TenantParts>(parts: Parts, hooks: Hooks | undefined): Parts =>
-  hooks === undefined ? parts : { ...parts, services: { ...parts.services, hooks } };

@@ -24,6 +24,7 @@ import * as fs from 'node:fs';
 import { dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { directImports } from './direct-imports.mjs';
+import { lightHttp } from './light-http.mjs';
 import { ensureInstalled, root } from './install.mjs';
 
 const dist = join(root, 'dist');
@@ -74,7 +75,7 @@ export const nodeBundle = {
 /** The program itself. */
 export const program = {
   ...nodeBundle,
-  plugins: [directImports],
+  plugins: [directImports, lightHttp],
   entryPoints: {
     troupe: 'cli/main.ts',
     // Worker threads have entry files of their own.

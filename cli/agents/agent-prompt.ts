@@ -36,8 +36,8 @@ export async function agentPrompt(options: AgentPromptOptions): Promise<number> 
 
 async function promptOf(options: AgentPromptOptions): Promise<Shown> {
   const { config, installation } = await loadForTenant(options);
-  const [{ openProcessServices }, { partsFor }, settings, keys, effects] = await Promise.all([
-    import('../../compose/process-services.ts'),
+  const [{ openParts }, { partsFor }, settings, keys, effects] = await Promise.all([
+    import('./prompt-parts.ts'),
     import('../../installation/tenant-parts.ts'),
     import('../../installation/agent-settings.ts'),
     import('../../operations/sessions/session-key.ts'),
@@ -52,8 +52,8 @@ async function promptOf(options: AgentPromptOptions): Promise<Shown> {
   const { sessionKey, agentId } = keys.fullSessionKey(names, given);
   const { tenant = DEFAULT_TENANT } = options;
   const quiet = { ...installation, log: { ...config.log, level: 'warn' as const } };
-  const processServices = await openProcessServices(quiet, false);
-  const { agents, services } = partsFor(processServices, tenant);
+  const parts = await openParts(quiet);
+  const { agents, services } = partsFor(parts, tenant);
   const resolved = agents.find(({ id }) => id === agentId)!;
   const about = { tenant, agentId, sessionKey };
   const folder = filesFolder(config, address(tenant, 'agent', agentId), isClustered(config));
@@ -73,7 +73,7 @@ async function promptOf(options: AgentPromptOptions): Promise<Shown> {
     return { agentId, sessionKey, ...(folder && { workspace: folder }), ...prompt };
   } finally {
     await workspaces.close();
-    await processServices.plugins.close();
+    await parts.plugins.close();
   }
 }
 

@@ -36,9 +36,10 @@ const light = [
   ['replay', 'default/session/main'],
   ['upgrade', 'status'],
   ['conformance'],
+  ['agent', 'prompt'],
 ];
-/** They need statecharts, so they load XState. */
-const withoutStore = [['charts'], ['agent', 'prompt']];
+/** It shows statecharts, so it loads XState. */
+const withoutStore = [['charts']];
 const store = /node_modules\/lmdb\//;
 const storeAndSystem = /node_modules\/(?:lmdb|xstate)\//;
 
@@ -64,3 +65,11 @@ it.each(cases)(
   },
   60_000,
 );
+
+it('imports nothing from node:http that would load fetch and WebSocket', () => {
+  const { outputs } = JSON.parse(readFileSync('dist/build.json', 'utf8')) as { outputs: string[] };
+  const chunks = outputs.filter((path) => /^dist\/[^/]+\.js$/.test(path));
+  expect(chunks.length).toBeGreaterThan(100);
+  const whole = /(?:from|import)\s*["'](?:node:)?http["']/;
+  expect(chunks.filter((path) => whole.test(readFileSync(path, 'utf8')))).toEqual([]);
+});
