@@ -45,12 +45,23 @@ export type SimulationReplay = {
   readonly recordings: readonly (ActorRecording & { readonly actor: string })[];
 };
 
+/** What is known about a history beside its run. */
+export type Shortened = {
+  /** numbers of the run that was found first */
+  readonly before: { readonly messages: number; readonly faults: number };
+  /** false: the same messages and faults did not break the rule again */
+  readonly isRepeatable: boolean;
+};
+
 const TURNS_MAX = 1_000;
+const NOT_REPEATABLE =
+  'The same messages and faults did not break the rule again, so this history is not shortened. ' +
+  'Effects, services and rules must use the time, randomness and I/O of the simulated world only.';
 
 export async function failureOf(
   result: RunResult,
   run: Run,
-  before: { readonly messages: number; readonly faults: number },
+  { before, isRepeatable }: Shortened,
 ): Promise<SimulationFailure> {
   const { seed, faults } = result;
   const { rule, why, at } = result.failure!;
@@ -79,6 +90,7 @@ export async function failureOf(
     `seed ${seed} breaks the rule '${rule}' after ${at} ms: ${why}`,
     `shortest history: ${messages.length} of ${before.messages} messages, ${faults.length} of ${before.faults} faults`,
     ...history,
+    ...(isRepeatable ? [] : [NOT_REPEATABLE]),
     `again: simulate({ ..., seed: ${seed} })`,
   ].join('\n');
   const files = { txt: text, mmd: sequence, json: JSON.stringify(replay, null, 2) };

@@ -52,6 +52,8 @@ const DEFAULTS: Required<Faults> = {
   hold: 0.03,
   clock: 0.2,
 };
+export const FAULT_KINDS = Object.keys(DEFAULTS) as FaultKind[];
+
 /** Bounds of durations, milliseconds. */
 const MS: Readonly<Record<FaultKind, readonly [from: number, to: number]>> = {
   kill: [1, 2_000],
@@ -81,9 +83,7 @@ export function randomFaults(seed: number, given: Faults | boolean): FaultPlan {
   const random = new Random(seed).fork('faults');
   const rates = { ...DEFAULTS, ...(typeof given === 'object' ? given : {}) };
   const isCalm = given === false || random.chance(CALM);
-  const used = (Object.keys(DEFAULTS) as FaultKind[]).filter(
-    (kind) => random.chance(USED) || rates[kind] === 1,
-  );
+  const used = FAULT_KINDS.filter((kind) => random.chance(USED) || rates[kind] === 1);
   const happened: Fault[] = [];
   const asked = new Set<string>();
   const at = (place: string, ...kinds: readonly FaultKind[]): Fault | undefined => {

@@ -3,7 +3,14 @@ import { hash, randomInt } from 'node:crypto';
 import type { Address } from '../../protocols/address.ts';
 import type { ActorDefinition } from '../../runtime/actor/definition.ts';
 import type { Decision, UnknownEffect } from '../../runtime/system.ts';
-import { type Fault, type FaultKind, type Faults, listedFaults, randomFaults } from './faults.ts';
+import {
+  FAULT_KINDS,
+  type Fault,
+  type FaultKind,
+  type Faults,
+  listedFaults,
+  randomFaults,
+} from './faults.ts';
 import { failureOf, type SimulationFailure } from './failure.ts';
 import { Random } from './random.ts';
 import { Run } from './run.ts';
@@ -85,25 +92,13 @@ export type SimulationReport = {
 
 const SHRINK_TRIES_MAX = 400;
 const RUNS = 100;
-const KINDS: readonly FaultKind[] = [
-  'kill',
-  'fail',
-  'lose',
-  'slow',
-  'delay',
-  'repeat',
-  'hold',
-  'clock',
-];
 
 /** @throws TypeError when an option is not valid */
 export async function simulateRuns<S>(options: SimulationRunOptions<S>): Promise<SimulationReport> {
   const { seed = randomInt(2 ** 31), print = (text) => void process.stderr.write(`${text}\n`) } =
     options;
   const { runs = options.seed === undefined ? RUNS : 1 } = options;
-  if (!Number.isSafeInteger(seed)) throw new TypeError(`seed is not a whole number: ${seed}`);
-  if (!(Number.isInteger(runs) && runs >= 1 && runs <= 1_000_000))
-    throw new TypeError(`runs is not a whole number from 1 to 1,000,000: ${runs}`);
+  checkOptions({ ...options, seed, runs });
   const probes = (options.coverage ? (options.actors ?? []) : []).map(
     (actor) => [actor, new Probe(actor.machine)] as const,
   );
@@ -111,7 +106,10 @@ export async function simulateRuns<S>(options: SimulationRunOptions<S>): Promise
   const setup = await setupOf({ ...options, ...(actors && { actors }) });
   const begun = performance.now();
   const counts = { turns: 0, messages: 0, effects: 0 };
-  const faults = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<FaultKind, number>;
+  const faults = Object.fromEntries(FAULT_KINDS.map((kind) => [kind, 0])) as Record<
+    FaultKind,
+    number
+  >;
   let digest = '';
   let failure: SimulationFailure | undefined;
   let made = 0;
@@ -119,13 +117,14 @@ export async function simulateRuns<S>(options: SimulationRunOptions<S>): Promise
     const runSeed = seed + made++;
     const load = loadOf(options.load, runSeed);
     const plan = { seed: runSeed, load, faults: randomFaults(runSeed, options.faults ?? true) };
-    const result = await execute(setup, plan);
+    const run = new Run(setup, plan);
+    const result = await executed(run);
     counts.turns += result.turns;
     counts.messages += load.length;
     counts.effects += result.world.effects.length;
     for (const { kind } of result.faults) faults[kind]++;
     digest = hash('sha256', digest + result.digest, 'hex');
-    if (result.failure) failure = await shortest(setup, load, result);
+    if (result.failure) failure = await shortest(setup, load, { run, result });
   }
   if (failure) print(failure.text);
   const { text = '' } = failure ?? {};
@@ -146,6 +145,36 @@ export async function simulateRuns<S>(options: SimulationRunOptions<S>): Promise
     },
   };
 }
+
+/** @throws TypeError that names the option, its value and what is allowed */
+function checkOptions(
+  options: Pick<
+    SimulationRunOptions,
+    'seed' | 'runs' | 'shards' | 'restMs' | 'turnsMax' | 'faults'
+  >,
+): void {
+  const { seed, runs, shards, restMs, turnsMax, faults } = options;
+  const whole = (name: string, value: number | undefined, from: number, to: number) => {
+    if (value === undefined || (Number.isSafeInteger(value) && value >= from && value <= to))
+      return;
+    throw new TypeError(
+      `${name} is not a whole number from ${show(from)} to ${show(to)}: ${value}`,
+    );
+  };
+  whole('seed', seed, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+  whole('runs', runs, 1, 1_000_000);
+  whole('shards', shards, 1, 64);
+  whole('restMs', restMs, 0, Number.MAX_SAFE_INTEGER);
+  whole('turnsMax', turnsMax, 1, Number.MAX_SAFE_INTEGER);
+  for (const [kind, rate] of Object.entries(typeof faults === 'object' ? faults : {})) {
+    if (!(FAULT_KINDS as string[]).includes(kind))
+      throw new TypeError(`faults.${kind} is no fault: use ${FAULT_KINDS.join(', ')}`);
+    if (!(typeof rate === 'number' && rate >= 0 && rate <= 1))
+      throw new TypeError(`faults.${kind} is not a probability from 0 to 1: ${rate}`);
+  }
+}
+
+const show = (bound: number): string => bound.toLocaleString('en');
 
 async function setupOf<S>(options: SimulationRunOptions<S>): Promise<RunSetup> {
   const { actors = [], agents, services, operator, supervisor } = options;
@@ -176,8 +205,7 @@ function loadOf(load: SimulationRunOptions['load'], seed: number): Load {
   return [...messages].map((message, n) => [n + 1, message] as const);
 }
 
-async function execute(setup: RunSetup, plan: RunPlan): Promise<RunResult> {
-  const run = new Run(setup, plan);
+async function executed(run: Run): Promise<RunResult> {
   try {
     return await run.execute();
   } finally {
@@ -185,28 +213,36 @@ async function execute(setup: RunSetup, plan: RunPlan): Promise<RunResult> {
   }
 }
 
+type Executed = { readonly run: Run; readonly result: RunResult };
+
 type Item = { readonly message: Load[number] } | { readonly fault: Fault };
 
-/** The failure with as few messages and faults as possible. */
-async function shortest(setup: RunSetup, load: Load, first: RunResult): Promise<SimulationFailure> {
-  const { seed } = first;
-  const rule = first.failure!.rule;
+/**
+ * The failure with as few messages and faults as possible. If the repeated run breaks no rule, the
+ * run depends on something outside of its world, and the first history is shown.
+ */
+async function shortest(setup: RunSetup, load: Load, first: Executed): Promise<SimulationFailure> {
+  const { seed, failure, faults } = first.result;
   const all: readonly Item[] = [
     ...load.map((message) => ({ message })),
-    ...first.faults.map((fault) => ({ fault })),
+    ...faults.map((fault) => ({ fault })),
   ];
-  const planOf = (items: readonly Item[]): RunPlan => ({
-    seed,
-    load: items.flatMap((item) => ('message' in item ? [item.message] : [])),
-    faults: listedFaults(items.flatMap((item) => ('fault' in item ? [item.fault] : []))),
-  });
-  const fails = async (items: readonly Item[]) =>
-    (await execute(setup, planOf(items))).failure?.rule === rule;
-  const { items } = await shrink(all, fails, SHRINK_TRIES_MAX);
-  const run = new Run(setup, planOf(items));
-  const result = await run.execute();
+  const again = async (items: readonly Item[]): Promise<Executed> => {
+    const run = new Run(setup, {
+      seed,
+      load: items.flatMap((item) => ('message' in item ? [item.message] : [])),
+      faults: listedFaults(items.flatMap((item) => ('fault' in item ? [item.fault] : []))),
+    });
+    return { run, result: await executed(run) };
+  };
+  const fails = ({ result }: Executed) => result.failure?.rule === failure!.rule;
+  const { items } = await shrink(all, async (some) => fails(await again(some)), SHRINK_TRIES_MAX);
+  const repeated = await again(items);
+  const isRepeatable = fails(repeated);
+  const { run, result } = isRepeatable ? repeated : first;
   try {
-    return await failureOf(result, run, { messages: load.length, faults: first.faults.length });
+    const before = { messages: load.length, faults: faults.length };
+    return await failureOf(result, run, { before, isRepeatable });
   } finally {
     run.close();
   }

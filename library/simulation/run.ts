@@ -63,6 +63,7 @@ export class Run implements RunPort {
   #system: System | undefined;
   #starts = 0;
   #ids = 0;
+  #reactions = 0;
   #untilMs: number;
   /** true: only the history is read any more */
   isFrozen = false;
@@ -93,7 +94,6 @@ export class Run implements RunPort {
       ...actors.map((definition) => withFaults(definition, this, services)),
     ];
   }
-  #reactions = 0;
 
   /** The system that clients reach; undefined while no process runs. */
   get system(): System | undefined {

@@ -196,5 +196,30 @@ test('shrinking leaves what is needed', async () => {
 test('options that are not valid are refused', async () => {
   const load = [{ to: address('default', 'bill', '1'), event: { type: 'bill.pay' } }];
   await expect(simulate({ actors: [bill], load, seed: 0.5 })).rejects.toThrow(TypeError);
-  await expect(simulate({ actors: [bill], load, runs: 0 })).rejects.toThrow('from 1 to');
+  await expect(simulate({ actors: [bill], load, runs: 0 })).rejects.toThrow('from 1 to 1,000,000');
+  await expect(simulate({ actors: [bill], load, shards: 65 })).rejects.toThrow('shards');
+  await expect(simulate({ actors: [bill], load, turnsMax: Number.NaN })).rejects.toThrow(
+    'turnsMax',
+  );
+  await expect(simulate({ actors: [bill], load, faults: { kill: 4 } })).rejects.toThrow(
+    'faults.kill is not a probability from 0 to 1: 4',
+  );
+  const unknown = { crash: 0.1 } as object;
+  await expect(simulate({ actors: [bill], load, faults: unknown })).rejects.toThrow('faults.crash');
+});
+
+test('a failure that does not happen again says so, with the first history', async () => {
+  const load = [{ to: address('default', 'bill', '1'), event: { type: 'bill.pay', amount: 1 } }];
+  let rests = 0;
+  const { failure } = await simulate({
+    actors: [bill],
+    load,
+    atRest: { 'is the first one': () => ++rests !== 1 },
+    faults: false,
+    seed: 1,
+    ...silent,
+  });
+  expect(failure).toMatchObject({ rule: 'is the first one', messages: [load[0]] });
+  expect(failure!.text).toContain('did not break the rule again');
+  expect(failure!.history.length).toBeGreaterThan(2);
 });
