@@ -5,8 +5,8 @@
  * another one's.
  *
  * `lock` is an object that is stored only if there is none: one process at a time writes or prunes.
- * Who holds it writes it again every minute. One that was not written for ten minutes is
- * removed.
+ * Who holds it writes it again every minute, and gives up when that failed for five minutes. One
+ * that was not written for ten minutes is removed.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -31,12 +31,12 @@ export type S3Backups = {
   readonly temporary: string;
 };
 
-/** @throws TroupeError UNAVAILABLE (LOCKED) while another process writes there */
+/** @throws TroupeError UNAVAILABLE (LOCKED, LOCK_LOST) while another process writes there */
 export const writeToBucket = (
   { bucket, temporary }: S3Backups,
   write: (to: BackupTarget) => Promise<CreatedBackup>,
 ): Promise<CreatedBackup> =>
-  withLock(bucket, () =>
+  withLock(bucket, (assertHeld) =>
     inTemporary(temporary, async (folder) => {
       const stored = new Set(
         (await bucket.list(`${OBJECTS_FOLDER}/`)).map(({ key }) => nameOf(key)),
@@ -50,6 +50,7 @@ export const writeToBucket = (
       for (const file of [BACKUP_FILE, OBJECTS_FILE])
         await bucket.putFile(`${id}/${file}`, join(folder, id, file));
       const manifest = await readFile(join(folder, id, MANIFEST_FILE));
+      assertHeld();
       await bucket.put(`${id}/${MANIFEST_FILE}`, manifest, { ifAbsent: true });
       return made;
     }),
@@ -90,20 +91,23 @@ export const listBucket = ({ bucket, temporary }: S3Backups): Promise<readonly L
 
 /** As `pruneBackups`. */
 export const pruneBucket = ({ bucket, temporary }: S3Backups, keep: number): Promise<Pruned> =>
-  withLock(bucket, () =>
+  withLock(bucket, (assertHeld) =>
     inTemporary(temporary, async (folder) => {
+      const remove = async (key: string) => {
+        assertHeld();
+        await bucket.delete(key);
+      };
       const all = await bucket.list();
       await mirror(bucket, folder, all);
       const { removed, kept, used } = await choosePruned(folder, keep);
       const parts = all.filter(({ key }) => removed.some((id) => key.startsWith(`${id}/`)));
       // Without its manifest a backup is not listed.
       const last = (key: string) => (key.endsWith(MANIFEST_FILE) ? 0 : 1);
-      for (const { key } of parts.toSorted((a, b) => last(a.key) - last(b.key)))
-        await bucket.delete(key);
+      for (const { key } of parts.toSorted((a, b) => last(a.key) - last(b.key))) await remove(key);
       const unused = all.filter(
         ({ key }) => key.startsWith(`${OBJECTS_FOLDER}/`) && !used.has(nameOf(key)),
       );
-      for (const { key } of unused) await bucket.delete(key);
+      for (const { key } of unused) await remove(key);
       return { removed, kept, removedObjects: unused.length };
     }),
   );
@@ -157,16 +161,36 @@ async function inTemporary<T>(temporary: string, use: (folder: string) => Promis
   }
 }
 
-async function withLock<T>(bucket: S3Bucket, work: () => Promise<T>): Promise<T> {
+/** Throws once the lock may belong to another process: what follows must not be done. */
+type AssertHeld = () => void;
+
+async function withLock<T>(bucket: S3Bucket, work: (held: AssertHeld) => Promise<T>): Promise<T> {
   const owner = randomBytes(12).toString('hex');
   const text = () => Buffer.from(JSON.stringify({ owner, at: Date.now() }));
+  let writtenAt = Date.now();
   await takeLock(bucket, text);
-  const timer = setInterval(() => void bucket.put(LOCK, text()).catch(() => {}), RENEW_MS);
+  // A process that was stopped for long must not write the lock again: another one may have it.
+  const isHeld = () => Date.now() - writtenAt < STALE_MS / 2;
+  const renew = async () => {
+    const at = Date.now();
+    if (!isHeld()) return;
+    await bucket.put(LOCK, text());
+    writtenAt = at;
+  };
+  const timer = setInterval(() => void renew().catch(() => {}), RENEW_MS);
   try {
-    return await work();
+    return await work(() => {
+      if (isHeld()) return;
+      throw new TroupeError(
+        'UNAVAILABLE',
+        'the lock of these backups was not written again for five minutes, so another process may ' +
+          'write there: run the command again',
+        { details: { reason: 'LOCK_LOST' } },
+      );
+    });
   } finally {
     clearInterval(timer);
-    await bucket.delete(LOCK).catch(() => {});
+    if (isHeld()) await bucket.delete(LOCK).catch(() => {});
   }
 }
 

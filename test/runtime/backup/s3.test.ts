@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { createBackup } from '../../../runtime/backup/create.ts';
 import { noteVerified } from '../../../runtime/backup/manifest.ts';
@@ -126,6 +126,32 @@ describe('backups in a bucket', () => {
     await bucket.put('lock', Buffer.from(JSON.stringify({ owner: 'killed', at })));
     const { id } = await writeToBucket({ bucket, temporary }, write);
     expect(await listBucket({ bucket, temporary })).toMatchObject([{ id }]);
+  });
+
+  it('are not finished or pruned by a process that was stopped until its lock was taken', async () => {
+    const running = await server();
+    const bucket = bucketOf(running);
+    const { write, temporary } = await installation();
+    const place = { bucket, temporary };
+    const now = vi.spyOn(Date, 'now');
+    onTestFinished(() => now.mockRestore());
+    const lockedBy = () => running.objects.get('troupe/a b/lock')?.body.toString();
+    let second: string | undefined;
+    const stopped = writeToBucket(place, async (to) => {
+      const made = await write(to);
+      const later = Date.now() + 660_000;
+      now.mockImplementation(() => later);
+      await writeToBucket(place, async (other) => {
+        second = lockedBy();
+        return write(other);
+      });
+      // The other process still writes.
+      await bucket.put('lock', Buffer.from(second!));
+      return made;
+    });
+    await expect(stopped).rejects.toMatchObject({ details: { reason: 'LOCK_LOST' } });
+    expect(await listBucket(place)).toHaveLength(1);
+    expect(lockedBy()).toBe(second);
   });
 
   it('survive lost answers and refusals of the store', { timeout: 60_000 }, async () => {
