@@ -1,9 +1,10 @@
 /**
- * The notes of agents for operators. A folder of this machine is read in place; another
- * workspace is opened for the time of the call, and waits for a tool that works in it.
+ * The notes of agents for operators. A folder of this machine is read in place. Of another
+ * workspace the files are listed and read as they were saved last, beside a tool that works in it;
+ * a search opens it, and waits for that tool.
  */
-import { isNotePath, WorkspaceNotes } from '../agent/tools/memory/workspace-notes.ts';
-import type { Question } from '../memory/index.ts';
+import { isNotePath, noteOf, WorkspaceNotes } from '../agent/tools/memory/workspace-notes.ts';
+import { MAIN_MEMORY, MEMORY_FOLDER, type Question } from '../memory/index.ts';
 import type { OperationServices } from '../operations/operation.ts';
 import { defined } from '../protocols/defined.ts';
 import { type Address, address } from '../protocols/address.ts';
@@ -62,15 +63,51 @@ export function agentNotes(parts: AgentNotesParts): OperationServices['notes'] {
       const { refused: _, usage: __, notStored: ___, ...found } = answer;
       return { ...found, ...defined({ model: embedder?.name }) };
     },
-    async list(tenant, agentId) {
-      const notes = await within(tenant, agentId, (files) => files.list());
-      return notes.map(({ path, bytes }) => ({ path, bytes }));
-    },
-    async read(tenant, agentId, path) {
-      return isNotePath(path) ? within(tenant, agentId, (files) => files.read(path)) : undefined;
-    },
+    list: (tenant, agentId) => savedNotes(parts, tenant, agentId).list(),
+    read: async (tenant, agentId, path) =>
+      isNotePath(path) ? savedNotes(parts, tenant, agentId).read(path) : undefined,
     assertBatches(tenant) {
       batchesIn(partsFor(processServices, tenant).memory);
+    },
+  };
+}
+
+type SavedNotes = {
+  list(): Promise<readonly { readonly path: string; readonly bytes: number }[]>;
+  read(path: string): Promise<string | undefined>;
+};
+
+/** Notes without waiting for a tool. @throws TroupeError UNAVAILABLE */
+function savedNotes(
+  { processServices, workspaces, clustered }: AgentNotesParts,
+  tenant: string,
+  agentId: string,
+): SavedNotes {
+  const { config, services } = partsFor(processServices, tenant);
+  const owner = address(tenant, 'agent', agentId);
+  const folder = filesFolder(config, owner, clustered);
+  if (folder !== undefined) {
+    const notes = new WorkspaceNotes(folder, services.secrets);
+    return {
+      list: async () => (await notes.list()).map(({ path, bytes }) => ({ path, bytes })),
+      read: (path) => notes.read(path),
+    };
+  }
+  return {
+    async list() {
+      const [main, files] = await Promise.all([
+        workspaces.peek(owner, [MAIN_MEMORY]),
+        workspaces.list(owner, MEMORY_FOLDER),
+      ]);
+      const all = [...main.files.map(({ path, size }) => ({ path, bytes: size })), ...files];
+      return all.filter(({ path }) => isNotePath(path));
+    },
+    async read(path) {
+      const isPlain = ({ path: listed }: { path: string }) => listed === path;
+      if (path !== MAIN_MEMORY && !(await workspaces.list(owner, MEMORY_FOLDER)).some(isPlain))
+        return undefined;
+      const [file] = (await workspaces.peek(owner, [path])).files;
+      return noteOf(file?.bytes, services.secrets);
     },
   };
 }

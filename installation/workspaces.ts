@@ -41,6 +41,7 @@ export function workspacesOf(config: Config, options: WorkspacesFor): Workspaces
   return {
     open: (actor, how) => of(actor).open(actor, how),
     peek: (actor, ...about) => of(actor).peek(actor, ...about),
+    list: (actor, folder) => of(actor).list(actor, folder),
     labelsOf: (actor) => of(actor).labelsOf?.(actor) ?? {},
     dropVersions: async (actor) => of(actor).dropVersions?.(actor),
     async dropCopies() {

@@ -1,6 +1,7 @@
 /** The public interface of the runtime for actors, channels and the composition root. */
 export { defineActor, type ActorDefinition, type ActorOptions } from './actor/define-actor.ts';
 export type { EffectContext, EffectDefinition, TranscriptReader } from './actor/effect.ts';
+export { pathsBelow } from './workspaces/list-folder.ts';
 export { isAbsent, type Peeked, peekFolder } from './workspaces/peek.ts';
 export type { Clock } from './clock/clock.ts';
 export { systemClock } from './clock/clock.ts';

@@ -3,7 +3,7 @@
  *
  * Why: an `import` of a built-in module reads every property of it, and since Node 22.5 `node:http`
  * has properties that load the implementation of `fetch` and WebSocket when they are read. That
- * costs 30 ms and some megabytes in each process, which here nobody needs.
+ * costs 30 ms and 14 MB in each process, most of which use neither.
  *
  * Boundary: `WebSocket`, `CloseEvent` and `MessageEvent` of `node:http` cannot be imported.
  * Functions are read once, at the first import: instrumentation that replaces `http.request` later

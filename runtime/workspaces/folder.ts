@@ -14,6 +14,7 @@ import type { Address } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { syncFolder, writeFileDurably } from '../blobs/durable-file.ts';
 import { type Clock, systemClock } from '../clock/clock.ts';
+import { listFolder } from './list-folder.ts';
 import { folderNameOf, nameHash, reaching } from './name.ts';
 import { OpenedWorkspace, type Saved } from './opened.ts';
 import { isAbsent, NOTHING, type Peeked, peekFolder } from './peek.ts';
@@ -22,6 +23,7 @@ import { readTree } from './tree.ts';
 import {
   DEFAULT_WORKSPACE_LIMITS,
   type LeftOut,
+  type ListedFile,
   type Workspace,
   type WorkspaceLimits,
   type Workspaces,
@@ -106,6 +108,13 @@ class FolderWorkspaces implements Workspaces {
           : NOTHING;
       if (seen === NOTHING && before) await this.#isThere();
       return seen;
+    });
+  }
+
+  list(actor: Address, folder: string): Promise<readonly ListedFile[]> {
+    return reaching(`the workspace of ${actor} in ${this.#root}`, async () => {
+      if (await this.#isThere()) await this.#checkMounted();
+      return listFolder(this.#placeOf(actor).files, folder, this.#limits);
     });
   }
 

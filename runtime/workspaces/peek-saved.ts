@@ -13,6 +13,7 @@ import { LruMap } from '../lru-map.ts';
 import type { Manifest, SavedEntry, SavedFile } from './manifest.ts';
 import { NOTHING, PEEK_BYTES_MAX, PEEK_FOLDERS_MAX, type Peeked, type PeekedFile } from './peek.ts';
 import type { Versions } from './versions.ts';
+import type { ListedFile } from './workspaces.ts';
 
 /** Maximum age of the cached newest version. */
 const HEAD_MS = 1_000;
@@ -58,6 +59,14 @@ export class PeekSaved {
     throw new TroupeError('UNAVAILABLE', `files of the workspace of ${actor} are missing`, {
       details: { reason: 'MISSING' },
     });
+  }
+
+  async list(actor: Address, versions: Versions, folder: string): Promise<readonly ListedFile[]> {
+    const manifest = await this.#head(actor, versions);
+    return (manifest?.entries ?? [])
+      .filter((entry) => entry.kind === 'file' && entry.path.startsWith(`${folder}/`))
+      .map((entry) => ({ path: entry.path, bytes: (entry as SavedFile).bytes }))
+      .sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
   /** undefined if nothing was ever saved. Concurrent callers share one request. */

@@ -65,6 +65,10 @@ export function pinnedWorkspaces(options: PinnedWorkspacesOptions): Workspaces {
       await reach(actor);
       return folder.peek(actor, paths, before);
     },
+    async list(actor, below) {
+      await reach(actor);
+      return folder.list(actor, below);
+    },
   };
 }
 

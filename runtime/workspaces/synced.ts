@@ -28,6 +28,7 @@ import { hashIn, hashOf, Versions } from './versions.ts';
 import {
   DEFAULT_WORKSPACE_LIMITS,
   type LeftOut,
+  type ListedFile,
   type Workspace,
   type WorkspaceLimits,
   type Workspaces,
@@ -119,6 +120,11 @@ class SyncedWorkspaces implements Workspaces {
     const versions = new Versions(this.#o.blobs, this.#o.cell, actor);
     const peeking = () => this.#peek.peek(actor, versions, paths, before);
     return reaching(`the workspace of ${actor}`, peeking);
+  }
+
+  list(actor: Address, folder: string): Promise<readonly ListedFile[]> {
+    const versions = new Versions(this.#o.blobs, this.#o.cell, actor);
+    return reaching(`the workspace of ${actor}`, () => this.#peek.list(actor, versions, folder));
   }
 
   dropVersions(actor: Address): Promise<void> {

@@ -40,6 +40,15 @@ export interface Workspaces {
    * @throws TroupeError UNAVAILABLE when it cannot be reached
    */
   peek(actor: Address, paths: readonly string[], before?: Peeked): Promise<Peeked>;
+  /**
+   * The files below a folder, without opening the workspace; as fresh as `peek`. Links are left
+   * out, and so is what cannot be read. None if the actor never had a workspace.
+   *
+   * @param folder relative, of plain steps
+   * @returns by path; at most as many as a workspace may have entries
+   * @throws TroupeError UNAVAILABLE when it cannot be reached
+   */
+  list(actor: Address, folder: string): Promise<readonly ListedFile[]>;
   /** Removes every saved version but the last one. Absent where there is only one. */
   dropVersions?(actor: Address): Promise<void>;
   /**
@@ -74,6 +83,9 @@ export interface Workspace {
    */
   close(options?: { readonly abandoned?: boolean }): Promise<void>;
 }
+
+/** `path`: relative to the workspace. */
+export type ListedFile = { readonly path: string; readonly bytes: number };
 
 /** A path within the workspace that is not saved. */
 export type LeftOut = { readonly path: string; readonly reason: string };

@@ -3,8 +3,8 @@
  *
  * Invariant: links are ignored, and no file outside the workspace is read.
  */
-import type { BigIntStats, Dirent } from 'node:fs';
-import { lstat, readdir, realpath } from 'node:fs/promises';
+import type { BigIntStats } from 'node:fs';
+import { lstat, realpath } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import {
   MAIN_MEMORY,
@@ -14,8 +14,8 @@ import {
   type NoteFile,
   NOTES_MAX,
 } from '../../../memory/index.ts';
-import { systemClock } from '../../../runtime/index.ts';
-import { maskedNote } from './masked-note.ts';
+import { pathsBelow, systemClock } from '../../../runtime/index.ts';
+import { maskedLines, maskedNote } from './masked-note.ts';
 import type { SecretMask } from '../secret-mask.ts';
 import { openToRead, PathRefused, workspacePath } from '../files/paths.ts';
 
@@ -24,11 +24,24 @@ export const isNotePath = (path: string): boolean =>
   path === MAIN_MEMORY ||
   (path === posix.normalize(path) && path.startsWith(`${MEMORY_FOLDER}/`) && path.endsWith('.md'));
 
-/** Folders within folders. */
-const DEPTH_MAX = 8;
+/** One more than the index takes, so that it can say that some are left out. */
+const LIST_LIMITS = { entriesMax: NOTES_MAX + 1, depthMax: 8 };
 /** A file that was just written may be written again without a change of its times. */
 const UNSETTLED_MS = 50;
 const text = new TextDecoder('utf-8', { fatal: true });
+
+/** The text of a note that was read elsewhere; undefined if it is not UTF-8. */
+export function noteOf(
+  bytes: Uint8Array | undefined,
+  secrets: Pick<SecretMask, 'text'>,
+): string | undefined {
+  try {
+    return bytes && maskedLines(text.decode(bytes), secrets);
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
 
 export class WorkspaceNotes implements MemoryFiles {
   readonly #root: string;
@@ -41,7 +54,8 @@ export class WorkspaceNotes implements MemoryFiles {
   }
 
   async list(): Promise<readonly NoteFile[]> {
-    const paths = [MAIN_MEMORY, ...(await this.#below(MEMORY_FOLDER, DEPTH_MAX))];
+    const below = await pathsBelow(this.#root, MEMORY_FOLDER, LIST_LIMITS, isNotePath);
+    const paths = [MAIN_MEMORY, ...below];
     const files: NoteFile[] = [];
     // a few at a time: each costs one call to the file system
     for (let at = 0; at < paths.length; at += 64) {
@@ -49,31 +63,6 @@ export class WorkspaceNotes implements MemoryFiles {
       files.push(...some.filter((file) => file !== undefined));
     }
     return files;
-  }
-
-  /** Sorted; more than the index takes are not looked for. */
-  async #below(folder: string, depth: number): Promise<string[]> {
-    const found: string[] = [];
-    for (const entry of await this.#entriesOf(folder)) {
-      const path = `${folder}/${entry.name}`;
-      if (entry.isFile() && entry.name.endsWith('.md')) found.push(path);
-      if (entry.isDirectory() && depth > 1) found.push(...(await this.#below(path, depth - 1)));
-      if (found.length > NOTES_MAX) break;
-    }
-    return found;
-  }
-
-  async #entriesOf(folder: string): Promise<Dirent[]> {
-    try {
-      const place = join(this.#root, folder);
-      // the type of an entry does not follow links, so only the first folder could be one
-      if (!(await lstat(place)).isDirectory()) return [];
-      const entries = await readdir(place, { withFileTypes: true });
-      return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
-    } catch (error) {
-      if (isGone(error)) return [];
-      throw error;
-    }
   }
 
   async #stamped(path: string): Promise<NoteFile | undefined> {

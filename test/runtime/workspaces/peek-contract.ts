@@ -1,4 +1,4 @@
-/** The contract of `peek`, which reads a workspace without opening it. */
+/** The contract of `peek` and `list`, which read a workspace without opening it. */
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -32,6 +32,37 @@ const fill = async (path: string): Promise<void> => {
 };
 
 export function peekContract(withWorkspaces: (test: Test) => () => Promise<void>): void {
+  it(
+    'list the plain files below a folder, while another worker has it open',
+    withWorkspaces(async (under) => {
+      expect(await under.worker().list(b, 'memory')).toEqual([]);
+      await change(under.worker(), a, async (path) => {
+        await mkdir(join(path, 'memory/trips'), { recursive: true });
+        await writeFile(join(path, 'memory/2026-11-28.md'), 'monday');
+        await writeFile(join(path, 'memory/trips/rome.md'), 'rome');
+        await writeFile(join(path, 'memory.md'), 'beside it');
+        await symlink('2026-11-28.md', join(path, 'memory/link.md'));
+        await symlink('memory', join(path, 'alias'));
+      });
+      const opened = await under.worker().open(a, patient);
+      try {
+        const worker = under.worker();
+        expect(await worker.list(a, 'memory')).toEqual([
+          { path: 'memory/2026-11-28.md', bytes: 6 },
+          { path: 'memory/trips/rome.md', bytes: 4 },
+        ]);
+        expect(await worker.list(a, 'memory/trips')).toEqual([
+          { path: 'memory/trips/rome.md', bytes: 4 },
+        ]);
+        expect(await worker.list(a, 'alias')).toEqual([]);
+        expect(await worker.list(a, 'memory.md')).toEqual([]);
+        expect(await worker.list(a, 'absent')).toEqual([]);
+      } finally {
+        await opened.close();
+      }
+    }),
+  );
+
   it(
     'return nothing for an actor without a workspace, and create none',
     withWorkspaces(async (under) => {
