@@ -19,9 +19,10 @@ import { pushAddress } from '../../protocols/push.ts';
 import { pauseMsOf } from '../kit/backoff.ts';
 import { type Args, on, type PushContext } from './types.ts';
 
-/** A receiver that accepts nothing for this long, or so many times, gets no more attempts. */
+/** A receiver that accepts nothing for this long gets no more attempts. */
 export const PATIENCE_MS = 24 * 3_600_000;
-const ATTEMPTS_MAX = 200;
+/** About 200 attempts fit into that time; more are made only if the time is wrong. */
+const ATTEMPTS_MAX = 500;
 const BACKOFF_MS = { first: 1_000, max: 900_000 };
 /** A task has fewer changes unless it asks for many inputs; then the oldest are dropped. */
 const QUEUE_MAX = 32;
