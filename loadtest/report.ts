@@ -99,6 +99,8 @@ export const LoadReport = Type.Object({
   startedAt: Type.String(),
   /** `--label` */
   label: Type.Optional(Type.String()),
+  /** the command line that made it, without credentials */
+  command: Type.Optional(Type.String()),
   target: Type.Object({
     /** without credentials */
     url: Type.String(),
