@@ -1,0 +1,11 @@
+/** The commands `troupe bench`: load tests of an installation, and their reports. */
+import type { Command } from 'commander';
+import type { Finish } from '../command-parts.ts';
+import { addReportCommands } from './report-commands.ts';
+
+export function addBenchCommands(program: Command, finish: Finish): void {
+  const group = program
+    .command('bench')
+    .description('load tests of an installation, and their reports');
+  addReportCommands(group, finish);
+}
