@@ -1,4 +1,6 @@
-/** `troupe bench check`: exit code 1 when a report misses an objective, or is slower than before. */
+/**
+ * `troupe bench check`: exit code 1 when a report misses an objective, or is slower than before.
+ */
 import { parseObjective } from '../../loadtest/objective.ts';
 import { checkAgainst, checkObjectives } from '../../loadtest/report/check.ts';
 import { plainText } from '../../protocols/plain-text.ts';

@@ -157,8 +157,6 @@ function correlation(series: readonly number[], lag: number): number {
   const mean = series.reduce((sum, value) => sum + value, 0) / series.length;
   const centred = series.map((value) => value - mean);
   const variance = centred.reduce((sum, value) => sum + value * value, 0);
-  const covariance = centred
-    .slice(lag)
-    .reduce((sum, value, n) => sum + value * centred[n]!, 0);
+  const covariance = centred.slice(lag).reduce((sum, value, n) => sum + value * centred[n]!, 0);
   return variance === 0 ? 0 : covariance / variance;
 }

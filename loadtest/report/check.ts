@@ -28,7 +28,12 @@ export function checkObjectives(
   const { steps } = report;
   const highest = Math.max(...steps.map(({ ratePerSecond }) => ratePerSecond));
   const reached = Number.isFinite(upTo)
-    ? [{ passed: highest >= upTo, text: `${rateText(upTo)}: the highest rate of the test is ${rateText(highest)}` }]
+    ? [
+        {
+          passed: highest >= upTo,
+          text: `${rateText(upTo)}: the highest rate of the test is ${rateText(highest)}`,
+        },
+      ]
     : [];
   const results = steps
     .filter(({ ratePerSecond }) => ratePerSecond <= upTo)

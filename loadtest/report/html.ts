@@ -91,7 +91,9 @@ function stepTable({ steps, plan }: LoadReport): string {
   const rows = steps.flatMap((step) =>
     figuresOf(step).map((figures, n) => {
       const [first, ...cells] = cellsOf(step, figures);
-      const html = cells.map((cell, at) => `<td${at === 0 ? ' class="text"' : ''}>${escaped(cell)}</td>`);
+      const html = cells.map(
+        (cell, at) => `<td${at === 0 ? ' class="text"' : ''}>${escaped(cell)}</td>`,
+      );
       if (hasObjectives) html.push(objectivesCell(step, n));
       return `<tr${n === 0 ? ' class="all"' : ''}><th scope="row">${escaped(first!)}</th>${html.join('')}</tr>`;
     }),
@@ -133,7 +135,11 @@ function errorTable({ steps }: LoadReport): string {
       return counts.map(([code, count]) => [rate, workload, code, String(count)]);
     });
   });
-  return tableHtml('Errors by step, workload and code', ['rate/s', 'workload', 'code', 'requests'], rows);
+  return tableHtml(
+    'Errors by step, workload and code',
+    ['rate/s', 'workload', 'code', 'requests'],
+    rows,
+  );
 }
 
 function conditions(report: LoadReport): string {

@@ -52,7 +52,12 @@ export function plotHtml(plot: Plot): string {
   if (series.length === 0) return '';
   const points = series.flatMap(({ lines }) => lines.flat());
   const limits = plot.limits ?? [];
-  const x = scaleOf(plot.x, points.map(([value]) => value), EDGE.left, WIDTH - EDGE.right);
+  const x = scaleOf(
+    plot.x,
+    points.map(([value]) => value),
+    EDGE.left,
+    WIDTH - EDGE.right,
+  );
   const ys = [...points.map(([, value]) => value), ...limits.map(({ y: limit }) => limit)];
   const y = scaleOf(plot.y, ys, HEIGHT - EDGE.bottom, EDGE.top);
   const legend = series.map(({ name, style }) => legendEntry(name, lineClass(style)));
@@ -76,7 +81,9 @@ const legendEntry = (name: string, kind: string): string =>
   `<li><svg viewBox="0 0 24 8" class="swatch" aria-hidden="true"><path class="${kind}" d="M0 4H24"/></svg>${escaped(name)}</li>`;
 
 function scaleOf(axis: Axis, values: readonly number[], from: number, to: number): Scale {
-  return axis.scale === 'log' ? logScale(axis, values, from, to) : linearScale(axis, values, from, to);
+  return axis.scale === 'log'
+    ? logScale(axis, values, from, to)
+    : linearScale(axis, values, from, to);
 }
 
 function linearScale(axis: Axis, values: readonly number[], from: number, to: number): Scale {
@@ -97,7 +104,8 @@ function niceStep(value: number): number {
 /** Values of 0 are drawn at the lower end. */
 function logScale(axis: Axis, values: readonly number[], from: number, to: number): Scale {
   const positive = values.filter((value) => value > 0);
-  const [least, most] = positive.length === 0 ? [1, 10] : [Math.min(...positive), Math.max(...positive)];
+  const [least, most] =
+    positive.length === 0 ? [1, 10] : [Math.min(...positive), Math.max(...positive)];
   const min = floorOf(least);
   const max = Math.max(ceilingOf(axis.max ?? most), min * 2);
   const span = Math.log10(max / min);
@@ -112,7 +120,10 @@ const FACTORS = [1, 2, 5];
 function logTicks(min: number, max: number, span: number): readonly number[] {
   const factors = span > 2 ? [1] : FACTORS;
   const first = Math.floor(Math.log10(min));
-  const powers = Array.from({ length: Math.ceil(Math.log10(max)) - first + 1 }, (_, n) => first + n);
+  const powers = Array.from(
+    { length: Math.ceil(Math.log10(max)) - first + 1 },
+    (_, n) => first + n,
+  );
   return powers.flatMap((power) => factors.map((factor) => factor * 10 ** power));
 }
 
@@ -146,7 +157,11 @@ function axesSvg({ x: xAxis, y: yAxis }: Plot, x: Scale, y: Scale): string {
 const MARK_TEXT_MIN = 34;
 
 /** The name is left out where the next mark is too near. */
-function markSvg({ x: at, name }: { x: number; name: string }, next: number | undefined, x: Scale): string {
+function markSvg(
+  { x: at, name }: { x: number; name: string },
+  next: number | undefined,
+  x: Scale,
+): string {
   const left = x.at(at);
   const space = (next === undefined ? WIDTH - EDGE.right : x.at(next)) - left;
   const text =
@@ -180,7 +195,9 @@ const px = (value: number): string => value.toFixed(1);
 
 function plotTable({ title, x, y }: Plot, series: readonly Series[]): string {
   const columns = series.map(({ lines }) => new Map(lines.flat()));
-  const xs = [...new Set(columns.flatMap((column) => [...column.keys()]))].toSorted((a, b) => a - b);
+  const xs = [...new Set(columns.flatMap((column) => [...column.keys()]))].toSorted(
+    (a, b) => a - b,
+  );
   const rows = xs.map((at) => [
     x.text(at),
     ...columns.map((column) => {

@@ -247,7 +247,12 @@ function errorPlot({ steps }: LoadReport, timeline: Timeline): Plot {
   ].slice(0, LINES_MAX);
   const of = (slice: Slice) => figures('', outcomesIn(slice, undefined), slice.seconds);
   const hasUnfinished = steps.some((step) => figuresOf(step)[0]!.unfinished > 0);
-  const unfinished = over(timeline, 'not ended in time', 10, (slice) => of(slice).unfinished / slice.seconds);
+  const unfinished = over(
+    timeline,
+    'not ended in time',
+    10,
+    (slice) => of(slice).unfinished / slice.seconds,
+  );
   return {
     title: 'Errors',
     note: 'By code, at the time at which the request was due.',
@@ -282,7 +287,13 @@ const usagePlotKinds: readonly UsagePlot[] = [
     field: 'eventLoop',
     title: 'Event loop by process',
     note: 'The share of time in which the JavaScript thread was busy. Near 100 % each further request waits.',
-    y: { label: 'busy', scale: 'linear', text: percentText, max: 1, ticks: [0, 0.25, 0.5, 0.75, 1] },
+    y: {
+      label: 'busy',
+      scale: 'linear',
+      text: percentText,
+      max: 1,
+      ticks: [0, 0.25, 0.5, 0.75, 1],
+    },
   },
   {
     field: 'eventLoopDelayMs',
