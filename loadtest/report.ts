@@ -14,7 +14,7 @@ const Histogram = Type.String({ minLength: 1 });
 
 /** What one workload did in one window, or one step, of the test. */
 const Outcome = Type.Object({
-  /** requests whose time to start lies in this window */
+  /** requests whose time to start is in this window */
   scheduled: Type.Integer({ minimum: 0 }),
   succeeded: Type.Integer({ minimum: 0 }),
   failed: Type.Integer({ minimum: 0 }),
@@ -129,6 +129,8 @@ export const LoadReport = Type.Object({
     model: Type.Optional(Type.String()),
   }),
   steps: Type.Array(Step, { minItems: 1 }),
+  /** stopped by a signal: the last step is shorter than planned */
+  interrupted: Type.Optional(Type.Boolean()),
   /** highest rate whose step met all objectives; absent: none did, or there were none */
   sustainedPerSecond: Type.Optional(Type.Number()),
 });

@@ -54,7 +54,7 @@ export function reportText(report: LoadReport, terminal: Terminal = {}): string 
   );
   const cells = rows.map(({ figures, step }) => shown.map(({ cell }) => cell(figures, step)));
   const parts = [
-    `${bold(targetText(report))}\n${planText(report)}\n`,
+    `${bold(targetText(report))}\n${plainText(planText(report))}\n${report.interrupted ? 'The test was interrupted: its last step is shorter than planned.\n' : ''}`,
     table(
       shown.map(({ title }) => title),
       cells,
@@ -100,7 +100,9 @@ function objectivesOf({ workload }: Figures, { missed, workloads }: Step): strin
   const own = missed.filter(
     ({ objective }) => isOnly || (objective.workload ?? 'all') === workload,
   );
-  return own.length === 0 ? '' : `missed: ${own.map(({ objective }) => objective.figure).join(' ')}`;
+  return own.length === 0
+    ? ''
+    : `missed: ${own.map(({ objective }) => objective.figure).join(' ')}`;
 }
 
 const rateOf = ({ ratePerSecond }: Step): string => `${numberText(ratePerSecond)}/s`;
@@ -128,4 +130,5 @@ const section = (title: string, lines: readonly string[]): string =>
     ? ''
     : `${bold(title)}\n${lines.map((line) => `  ${plainText(line)}\n`).join('')}`;
 
-const bold = (text: string): string => styleText('bold', plainText(text), { stream: process.stdout });
+const bold = (text: string): string =>
+  styleText('bold', plainText(text), { stream: process.stdout });

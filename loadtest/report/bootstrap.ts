@@ -23,7 +23,7 @@ export type WindowSample = {
   readonly failed: number;
 };
 
-const RESAMPLES = 2_000;
+const RESAMPLES = 1_000;
 const LOW = 0.025;
 const HIGH = 0.975;
 /** Less windows say too little about their variation. */
@@ -157,8 +157,6 @@ function correlation(series: readonly number[], lag: number): number {
   const mean = series.reduce((sum, value) => sum + value, 0) / series.length;
   const centred = series.map((value) => value - mean);
   const variance = centred.reduce((sum, value) => sum + value * value, 0);
-  const covariance = centred
-    .slice(lag)
-    .reduce((sum, value, n) => sum + value * centred[n]!, 0);
+  const covariance = centred.slice(lag).reduce((sum, value, n) => sum + value * centred[n]!, 0);
   return variance === 0 ? 0 : covariance / variance;
 }

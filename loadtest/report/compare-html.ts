@@ -19,15 +19,15 @@ export function comparisonPage(
   const body = [
     `<h1>${escaped(title)}</h1>`,
     summary(comparison),
-    list('The plans differ, so the figures do not mean the same (before | after)', comparison.planDiffers),
+    list(
+      'The plans differ, so the figures do not mean the same (before | after)',
+      comparison.planDiffers,
+    ),
     list('Other differences (before | after)', comparison.alsoDiffers),
     `<h2>Latency</h2>${ratioTable(comparison.percentiles)}<p class="soft">${escaped(INTERVAL_NOTE)} The longest request is not compared: one request decides it.</p>`,
     errorTable(comparison),
     `<h2>Latency by percentile</h2><div class="plots">${overlays(before, after).map(plotHtml).join('\n')}</div>`,
-    ...[
-      ['Before', before] as const,
-      ['After', after] as const,
-    ].map(
+    ...[['Before', before] as const, ['After', after] as const].map(
       ([name, report]) =>
         `<h2>${name}</h2><p>${escaped(targetText(report))}</p><p>${escaped(planText(report))}</p><p>${escaped(machineText(report))}</p>`,
     ),
@@ -54,9 +54,27 @@ const list = (title: string, lines: readonly string[]): string =>
 const KINDS = { slower: 'bad', faster: 'good', 'no difference shown': 'even' } as const;
 
 function ratioTable(rows: readonly ComparedPercentile[]): string {
-  const far = Math.max(1.25, ...rows.flatMap(({ ratio }) => (ratio ? [ratio.high, 1 / ratio.low] : [])));
-  const titles = ['rate/s', 'workload', '', 'before, ms', 'after, ms', 'ratio', '95 %', '', 'verdict'];
-  const head = titles.map((title) => `<th scope="col">${escaped(title)}</th>`).join('');
+  const far = Math.max(
+    1.25,
+    ...rows.flatMap(({ ratio }) => (ratio ? [ratio.high, 1 / ratio.low] : [])),
+  );
+  const titles = [
+    'rate/s',
+    'workload',
+    '',
+    'before, ms',
+    'after, ms',
+    'ratio',
+    '95 %',
+    '',
+    'verdict',
+  ];
+  const head = titles
+    .map((title) => {
+      const kind = title === 'workload' || title === 'verdict' ? ' class="text"' : '';
+      return `<th scope="col"${kind}>${escaped(title)}</th>`;
+    })
+    .join('');
   const body = rows.map((row) => {
     const { ratio, verdict } = row;
     const cells = [
@@ -68,13 +86,15 @@ function ratioTable(rows: readonly ComparedPercentile[]): string {
       `<td>${ratio ? forest(row, Math.min(far, 16)) : ''}</td>`,
       `<td class="text ${KINDS[verdict]}">${verdict}</td>`,
     ];
-    const first = row.figure === 'p50' ? ' class="all"' : '';
+    const first = row.figure === 'p50' ? ' class="first"' : '';
     return `<tr${first}><th scope="row">${numberText(row.ratePerSecond)}</th>${cells.join('')}</tr>`;
   });
   return `<div class="wide" tabindex="0" role="region" aria-label="Latency"><table><thead><tr>${head}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>`;
 }
 
-/** The interval on a logarithmic scale with 1 in the middle. @param far the ratio at its right end */
+/**
+ * The interval on a logarithmic scale with 1 in the middle. @param far the ratio at its right end
+ */
 function forest({ ratio, verdict }: ComparedPercentile, far: number): string {
   const at = (value: number) => {
     const share = Math.log(Math.max(1 / far, Math.min(far, value))) / Math.log(far);
@@ -95,7 +115,11 @@ function errorTable({ errors }: Comparison): string {
       verdict,
     ]);
   if (rows.length === 0) return '<p>Neither test had errors.</p>';
-  return tableHtml('Errors, share of all requests', ['rate/s', 'workload', 'before', 'after', 'verdict'], rows);
+  return tableHtml(
+    'Errors, share of all requests',
+    ['rate/s', 'workload', 'before', 'after', 'verdict'],
+    rows,
+  );
 }
 
 const PLOTS_MAX = 8;

@@ -9,6 +9,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** For content and quoted attributes. Control characters, and marks of text direction, are removed. */
+/**
+ * For content and quoted attributes. Control characters, and marks of text direction, are removed.
+ */
 export const escaped = (text: string): string =>
   plainText(text).replaceAll(/[&<>"']/g, (character) => ENTITIES[character]!);

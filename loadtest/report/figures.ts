@@ -51,11 +51,7 @@ export function figuresOf(step: Step): readonly Figures[] {
   return [all, ...each.map(([name, outcome]) => figures(name, [outcome], step.seconds))];
 }
 
-export function figures(
-  workload: string,
-  outcomes: readonly Outcome[],
-  seconds: number,
-): Figures {
+export function figures(workload: string, outcomes: readonly Outcome[], seconds: number): Figures {
   const sum = (of: (outcome: Outcome) => number) =>
     outcomes.reduce((total, outcome) => total + of(outcome), 0);
   const scheduled = sum((outcome) => outcome.scheduled);

@@ -39,9 +39,9 @@ export type Plot = {
 };
 
 const WIDTH = 460;
-const HEIGHT = 250;
-const EDGE = { left: 58, right: 14, top: 20, bottom: 40 };
-const DOTS_MAX = 60;
+const HEIGHT = 264;
+const EDGE = { left: 58, right: 18, top: 34, bottom: 40 };
+const DOTS_MAX = 24;
 const STYLES = 6;
 
 type Scale = { readonly at: (value: number) => number; readonly ticks: readonly number[] };
@@ -52,7 +52,12 @@ export function plotHtml(plot: Plot): string {
   if (series.length === 0) return '';
   const points = series.flatMap(({ lines }) => lines.flat());
   const limits = plot.limits ?? [];
-  const x = scaleOf(plot.x, points.map(([value]) => value), EDGE.left, WIDTH - EDGE.right);
+  const x = scaleOf(
+    plot.x,
+    points.map(([value]) => value),
+    EDGE.left,
+    WIDTH - EDGE.right,
+  );
   const ys = [...points.map(([, value]) => value), ...limits.map(({ y: limit }) => limit)];
   const y = scaleOf(plot.y, ys, HEIGHT - EDGE.bottom, EDGE.top);
   const legend = series.map(({ name, style }) => legendEntry(name, lineClass(style)));
@@ -76,7 +81,9 @@ const legendEntry = (name: string, kind: string): string =>
   `<li><svg viewBox="0 0 24 8" class="swatch" aria-hidden="true"><path class="${kind}" d="M0 4H24"/></svg>${escaped(name)}</li>`;
 
 function scaleOf(axis: Axis, values: readonly number[], from: number, to: number): Scale {
-  return axis.scale === 'log' ? logScale(axis, values, from, to) : linearScale(axis, values, from, to);
+  return axis.scale === 'log'
+    ? logScale(axis, values, from, to)
+    : linearScale(axis, values, from, to);
 }
 
 function linearScale(axis: Axis, values: readonly number[], from: number, to: number): Scale {
@@ -97,7 +104,8 @@ function niceStep(value: number): number {
 /** Values of 0 are drawn at the lower end. */
 function logScale(axis: Axis, values: readonly number[], from: number, to: number): Scale {
   const positive = values.filter((value) => value > 0);
-  const [least, most] = positive.length === 0 ? [1, 10] : [Math.min(...positive), Math.max(...positive)];
+  const [least, most] =
+    positive.length === 0 ? [1, 10] : [Math.min(...positive), Math.max(...positive)];
   const min = floorOf(least);
   const max = Math.max(ceilingOf(axis.max ?? most), min * 2);
   const span = Math.log10(max / min);
@@ -110,9 +118,12 @@ function logScale(axis: Axis, values: readonly number[], from: number, to: numbe
 const FACTORS = [1, 2, 5];
 
 function logTicks(min: number, max: number, span: number): readonly number[] {
-  const factors = span > 2 ? [1] : FACTORS;
+  const factors = span > 3 ? [1] : FACTORS;
   const first = Math.floor(Math.log10(min));
-  const powers = Array.from({ length: Math.ceil(Math.log10(max)) - first + 1 }, (_, n) => first + n);
+  const powers = Array.from(
+    { length: Math.ceil(Math.log10(max)) - first + 1 },
+    (_, n) => first + n,
+  );
   return powers.flatMap((power) => factors.map((factor) => factor * 10 ** power));
 }
 
@@ -136,7 +147,9 @@ function axesSvg({ x: xAxis, y: yAxis }: Plot, x: Scale, y: Scale): string {
   });
   const columns = x.ticks.map((tick) => {
     const at = px(x.at(tick));
-    return `<path class="grid" d="M${at} ${bottom}v4"/><text x="${at}" y="${bottom + 16}" text-anchor="middle">${escaped(xAxis.text(tick))}</text>`;
+    const anchor = x.at(tick) > right - LABEL_HALF ? 'end' : 'middle';
+    const textAt = anchor === 'end' ? WIDTH - 2 : at;
+    return `<path class="grid" d="M${at} ${bottom}v4"/><text x="${textAt}" y="${bottom + 16}" text-anchor="${anchor}">${escaped(xAxis.text(tick))}</text>`;
   });
   return `${rows.join('')}<path class="axis" d="M${EDGE.left} ${bottom}H${right}"/>${columns.join('')}
 <text x="${(EDGE.left + right) / 2}" y="${HEIGHT - 6}" text-anchor="middle">${escaped(xAxis.label)}</text>
@@ -146,14 +159,18 @@ function axesSvg({ x: xAxis, y: yAxis }: Plot, x: Scale, y: Scale): string {
 const MARK_TEXT_MIN = 34;
 
 /** The name is left out where the next mark is too near. */
-function markSvg({ x: at, name }: { x: number; name: string }, next: number | undefined, x: Scale): string {
+function markSvg(
+  { x: at, name }: { x: number; name: string },
+  next: number | undefined,
+  x: Scale,
+): string {
   const left = x.at(at);
   const space = (next === undefined ? WIDTH - EDGE.right : x.at(next)) - left;
   const text =
     space < MARK_TEXT_MIN
       ? ''
-      : `<text class="mark" x="${px(left + 3)}" y="${EDGE.top + 9}">${escaped(name)}</text>`;
-  return `<path class="mark" d="M${px(left)} ${EDGE.top}V${HEIGHT - EDGE.bottom}"/>${text}`;
+      : `<text class="mark" x="${px(left + 3)}" y="${EDGE.top - 4}">${escaped(name)}</text>`;
+  return `<path class="mark" d="M${px(left)} ${EDGE.top - 14}V${HEIGHT - EDGE.bottom}"/>${text}`;
 }
 
 const limitSvg = ({ y: at, name }: { y: number; name: string }, y: Scale): string =>
@@ -176,11 +193,16 @@ function seriesSvg({ name, style, lines }: Series, plot: Plot, x: Scale, y: Scal
   return drawn + dots.join('');
 }
 
+/** Half of the width of a label below the axis. */
+const LABEL_HALF = 22;
+
 const px = (value: number): string => value.toFixed(1);
 
 function plotTable({ title, x, y }: Plot, series: readonly Series[]): string {
   const columns = series.map(({ lines }) => new Map(lines.flat()));
-  const xs = [...new Set(columns.flatMap((column) => [...column.keys()]))].toSorted((a, b) => a - b);
+  const xs = [...new Set(columns.flatMap((column) => [...column.keys()]))].toSorted(
+    (a, b) => a - b,
+  );
   const rows = xs.map((at) => [
     x.text(at),
     ...columns.map((column) => {

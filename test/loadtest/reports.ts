@@ -107,8 +107,14 @@ function stepOf(
     missed,
     limit:
       busy > 0.9
-        ? { what: 'event-loop', because: `the event loop of gateway was busy ${Math.round(busy * 100)} % of the time` }
-        : { what: 'none', because: `all processes were busy at most ${Math.round(busy * 100)} % of the time` },
+        ? {
+            what: 'event-loop',
+            because: `the event loop of gateway was busy ${Math.round(busy * 100)} % of the time`,
+          }
+        : {
+            what: 'none',
+            because: `all processes were busy at most ${Math.round(busy * 100)} % of the time`,
+          },
   };
 }
 
@@ -118,7 +124,8 @@ const measured99 = (histogram: Histogram) => histogram.getValueAtPercentile(99) 
 function queue(options: ReportOptions, random: Random) {
   const { serviceMs = 2, pauseEverySec, pauseMs = 0 } = options;
   let freeAt = 0;
-  let nextPause = pauseEverySec === undefined ? Number.POSITIVE_INFINITY : pauseEverySec * MS_OF_SECOND;
+  let nextPause =
+    pauseEverySec === undefined ? Number.POSITIVE_INFINITY : pauseEverySec * MS_OF_SECOND;
   return (at: number) => {
     const sent = at + random.next();
     if (sent >= nextPause) {
@@ -130,7 +137,11 @@ function queue(options: ReportOptions, random: Random) {
   };
 }
 
-function pick(names: readonly string[], mix: Readonly<Record<string, number>>, random: Random): string {
+function pick(
+  names: readonly string[],
+  mix: Readonly<Record<string, number>>,
+  random: Random,
+): string {
   let left = random.next();
   return names.find((name) => (left -= mix[name]!) < 0) ?? names[0]!;
 }
@@ -173,7 +184,11 @@ const outcomeOf = ({ latency, service, scheduled, failed }: Samples): Outcome =>
 });
 
 export function histogramOf(samples: readonly number[]): Histogram {
-  const histogram = build({ bitBucketSize: 32, autoResize: true, numberOfSignificantValueDigits: 3 });
+  const histogram = build({
+    bitBucketSize: 32,
+    autoResize: true,
+    numberOfSignificantValueDigits: 3,
+  });
   for (const ms of samples) histogram.recordValue(Math.max(1, Math.round(ms * MS_OF_SECOND)));
   return histogram;
 }
