@@ -39,7 +39,8 @@ function addCheck(group: Command, finish: Finish): void {
     .description('exit with 1 when a report misses an objective; for CI')
     .option(
       '--slo <objectives>',
-      'as p99=500ms,errors=0.1%, or p99=2s@chat for one workload; default: those of the test',
+      'as p99=500ms,errors=0.1%, or p99=2s@chats for one workload; default: those of the test',
+      (text: string, before: readonly string[] = []) => [...before, text],
     )
     .option('--up-to <rate>', 'only steps up to this rate, which the report must contain', rate)
     .option('--against <baseline>', 'an earlier report; slower than it by more is a failure')

@@ -70,7 +70,7 @@ it('check has exit code 1 when an objective is missed or the baseline was faster
   expect((await check(files.before!, '--up-to', '100')).code).toBe(0);
   expect((await check(files.before!, '--slo', 'p50=1s,errors=0.1%')).code).toBe(0);
   expect((await check(files.before!, '--slo', 'p50=1s@mail')).stderr).toContain(
-    'it has chat, run',
+    'mail is not in the mix (chat, run)',
   );
   const against = ['--against', files.before!, '--up-to', '100', '--slo', 'p99=1s'];
   expect((await check(files.after!, ...against)).code).toBe(1);
