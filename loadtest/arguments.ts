@@ -73,8 +73,8 @@ export const rounded = (rate: number): number =>
   rate >= 100 ? Math.round(rate) : Number(rate.toPrecision(3));
 
 /**
- * Objectives of `p99=500ms,errors=0.1%`. Each as `parseObjective` reads it; `=` and `<` mean `<=`, and
- * `@chats` means ` of chats`.
+ * Objectives of `p99=500ms,errors=0.1%`. Each as `parseObjective` reads it; `=` and `<` mean `<=`,
+ * and `@chats` means ` of chats`.
  * @throws TroupeError INVALID_ARGUMENT, also for a workload that is not in the mix
  */
 export function objectivesOf(text: string, workloads: readonly string[]): Objective[] {

@@ -139,7 +139,10 @@ function nothing({ samples, missed, outcomes, unreadable }: LimitFacts): Limit {
     ...loops.flat(),
     `the event loop of the load generator ${loops.flat().length > 0 ? '' : 'was busy '}${percent(client)} of the time`,
   ].join(', ');
-  const failed = outcomes.reduce((sum, { failed: count, unfinished }) => sum + count + unfinished, 0);
+  const failed = outcomes.reduce(
+    (sum, { failed: count, unfinished }) => sum + count + unfinished,
+    0,
+  );
   const isFine = missed.length === 0 && failed <= scheduledOf(outcomes) * NOTABLE_ERRORS;
   if (isFine && unreadable === undefined)
     return { what: 'none', because: `nothing was saturated: ${figures}` };
@@ -151,9 +154,10 @@ function nothing({ samples, missed, outcomes, unreadable }: LimitFacts): Limit {
   return { what: 'unknown', because: `nothing that is measured was saturated: ${figures}` };
 }
 
-const targetNames = (samples: LimitFacts['samples']): readonly string[] => [
-  ...new Set(samples.flatMap(({ processes }) => Object.keys(processes))),
-].filter((name) => name !== 'client');
+const targetNames = (samples: LimitFacts['samples']): readonly string[] =>
+  [...new Set(samples.flatMap(({ processes }) => Object.keys(processes)))].filter(
+    (name) => name !== 'client',
+  );
 
 const scheduledOf = (outcomes: readonly Outcome[]): number =>
   outcomes.reduce((sum, { scheduled }) => sum + scheduled, 0);

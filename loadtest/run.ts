@@ -155,7 +155,10 @@ class StepWatch {
     this.#recorder = recorder;
     this.#step = step;
     this.#second = -Math.ceil(step.warmupSeconds);
-    this.#usage = new UsageSampler(test.target, test.about.kind === 'cluster' ? 'gateway' : 'troupe');
+    this.#usage = new UsageSampler(
+      test.target,
+      test.about.kind === 'cluster' ? 'gateway' : 'troupe',
+    );
     this.#tick = this.#usage.sample().then(() => {});
     this.#timer = setInterval(() => {
       this.#tick = this.#tick.then(() => this.#look());

@@ -1,6 +1,7 @@
 /** The commands `troupe bench`: load tests of an installation, and their reports. */
 import type { Command } from 'commander';
 import type { Finish } from '../command-parts.ts';
+import { addPeersCommand } from './peers-commands.ts';
 import { addReportCommands } from './report-commands.ts';
 
 export function addBenchCommands(program: Command, finish: Finish): void {
@@ -8,4 +9,5 @@ export function addBenchCommands(program: Command, finish: Finish): void {
     .command('bench')
     .description('load tests of an installation, and their reports');
   addReportCommands(group, finish);
+  addPeersCommand(group, finish);
 }

@@ -30,7 +30,8 @@ const TOLERANCE = 0.1;
 export function check(file: string, options: CheckOptions): number {
   const { slo, upTo, against, tolerance = TOLERANCE, anyway = false, json = false } = options;
   const report = reportIn(file);
-  const objectives = slo?.flatMap((text) => objectivesOf(text, workloadsOf(report))) ?? report.plan.objectives;
+  const objectives =
+    slo?.flatMap((text) => objectivesOf(text, workloadsOf(report))) ?? report.plan.objectives;
   if (objectives.length === 0 && against === undefined)
     throw new TroupeError(
       'INVALID_ARGUMENT',

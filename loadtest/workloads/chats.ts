@@ -24,7 +24,10 @@ export const chats: Workload = {
         const answered = answers.get(client)!.of(runId, signal);
         const params = { sessionKey, message, idempotencyKey: runId };
         // Either may fail first; the other one's failure is then handled, too.
-        await Promise.all([client.request('chat.send', params, { signal, timeoutMs: 0 }), answered]);
+        await Promise.all([
+          client.request('chat.send', params, { signal, timeoutMs: 0 }),
+          answered,
+        ]);
         sessions.giveBack(sessionKey);
       },
       async close() {

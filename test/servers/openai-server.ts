@@ -1,5 +1,10 @@
 /** OpenAI's Responses API and Chat Completions, streaming, on one address of 127.0.0.1. */
-import { chatChoice, chatChunk, chatError, chatUsage } from '../../loadtest/model-server/chat-chunks.ts';
+import {
+  chatChoice,
+  chatChunk,
+  chatError,
+  chatUsage,
+} from '../../loadtest/model-server/chat-chunks.ts';
 import {
   type Plan,
   pieces,
