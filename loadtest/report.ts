@@ -14,7 +14,7 @@ const Histogram = Type.String({ minLength: 1 });
 
 /** What one workload did in one window, or one step, of the test. */
 const Outcome = Type.Object({
-  /** requests whose time to start lies in this window */
+  /** requests whose time to start is in this window */
   scheduled: Type.Integer({ minimum: 0 }),
   succeeded: Type.Integer({ minimum: 0 }),
   failed: Type.Integer({ minimum: 0 }),

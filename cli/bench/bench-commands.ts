@@ -1,6 +1,7 @@
 /** The commands `troupe bench`: load tests of an installation, and their reports. */
 import type { Command } from 'commander';
 import type { Finish } from '../command-parts.ts';
+import { addPeersCommand } from './peers-commands.ts';
 import { addReportCommands } from './report-commands.ts';
 import { addRunCommands } from './run-commands.ts';
 
@@ -10,4 +11,5 @@ export function addBenchCommands(program: Command, finish: Finish): void {
     .description('load tests of an installation, and their reports');
   addRunCommands(group, finish);
   addReportCommands(group, finish);
+  addPeersCommand(group, finish);
 }

@@ -1,8 +1,9 @@
 /**
  * `troupe bench check`: exit code 1 when a report misses an objective, or is slower than before.
  */
-import { parseObjective } from '../../loadtest/objective.ts';
+import { objectivesOf } from '../../loadtest/arguments.ts';
 import { checkAgainst, checkObjectives } from '../../loadtest/report/check.ts';
+import { workloadsOf } from '../../loadtest/report/figures.ts';
 import { plainText } from '../../protocols/plain-text.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { exitCodes } from '../exit.ts';
@@ -29,7 +30,8 @@ const TOLERANCE = 0.1;
 export function check(file: string, options: CheckOptions): number {
   const { slo, upTo, against, tolerance = TOLERANCE, anyway = false, json = false } = options;
   const report = reportIn(file);
-  const objectives = slo?.map(parseObjective) ?? report.plan.objectives;
+  const objectives =
+    slo?.flatMap((text) => objectivesOf(text, workloadsOf(report))) ?? report.plan.objectives;
   if (objectives.length === 0 && against === undefined)
     throw new TroupeError(
       'INVALID_ARGUMENT',
@@ -39,7 +41,7 @@ export function check(file: string, options: CheckOptions): number {
   if (against !== undefined) {
     const baseline = reportIn(against);
     refuseOtherPlan(baseline, report, anyway);
-    results.push(...checkAgainst(baseline, report, tolerance));
+    results.push(...checkAgainst(baseline, report, tolerance, upTo));
   }
   const passed = results.every((result) => result.passed);
   if (json) printJson({ passed, results });

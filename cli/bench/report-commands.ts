@@ -38,8 +38,9 @@ function addCheck(group: Command, finish: Finish): void {
   withJson(group.command('check <report>'))
     .description('exit with 1 when a report misses an objective; for CI')
     .option(
-      '--slo <objective...>',
-      'as "p99<=500ms", "errors<=1%", "p99<=2s of chat"; default: those of the test',
+      '--slo <objectives>',
+      'as p99=500ms,errors=0.1%, or p99=2s@chats for one workload; default: those of the test',
+      (text: string, before: readonly string[] = []) => [...before, text],
     )
     .option('--up-to <rate>', 'only steps up to this rate, which the report must contain', rate)
     .option('--against <baseline>', 'an earlier report; slower than it by more is a failure')
@@ -49,7 +50,7 @@ function addCheck(group: Command, finish: Finish): void {
       'after',
       examples(
         'troupe bench check load.json',
-        'troupe bench check load.json --slo "p99<=500ms" "errors<=0.1%" --up-to 200',
+        'troupe bench check load.json --slo p99=500ms,errors=0.1% --up-to 200',
         'troupe bench check load.json --against baseline.json --tolerance 15%',
       ),
     )

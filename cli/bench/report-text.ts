@@ -54,7 +54,7 @@ export function reportText(report: LoadReport, terminal: Terminal = {}): string 
   );
   const cells = rows.map(({ figures, step }) => shown.map(({ cell }) => cell(figures, step)));
   const parts = [
-    `${bold(targetText(report))}\n${planText(report)}\n`,
+    `${bold(targetText(report))}\n${plainText(planText(report))}\n${report.interrupted ? 'The test was interrupted: its last step is shorter than planned.\n' : ''}`,
     table(
       shown.map(({ title }) => title),
       cells,

@@ -23,7 +23,7 @@ export type WindowSample = {
   readonly failed: number;
 };
 
-const RESAMPLES = 2_000;
+const RESAMPLES = 1_000;
 const LOW = 0.025;
 const HIGH = 0.975;
 /** Less windows say too little about their variation. */

@@ -55,15 +55,18 @@ const rateText = (rate: number): string => `${numberText(rate)}/s`;
 
 /**
  * One result for each percentile. A percentile fails when the whole interval of its ratio is above
- * the tolerance, so that noise does not fail a build. @param tolerance a share: 0.1 is 10 %
+ * the tolerance, so that noise does not fail a build.
+ * @param tolerance a share: 0.1 is 10 % @param upTo only steps up to this rate
  */
 export function checkAgainst(
   baseline: LoadReport,
   report: LoadReport,
   tolerance: number,
+  upTo = Number.POSITIVE_INFINITY,
 ): readonly CheckResult[] {
   const { percentiles, errors, sustainedPerSecond } = compareReports(baseline, report);
   const { before, after = 0 } = sustainedPerSecond;
+  const counts = ({ ratePerSecond }: { ratePerSecond: number }) => ratePerSecond <= upTo;
   const sustained =
     before === undefined
       ? []
@@ -74,8 +77,8 @@ export function checkAgainst(
           },
         ];
   return [
-    ...percentiles.map((row) => checkRatio(row, tolerance)),
-    ...errors.map(checkErrors),
+    ...percentiles.filter(counts).map((row) => checkRatio(row, tolerance)),
+    ...errors.filter(counts).map(checkErrors),
     ...sustained,
   ];
 }

@@ -69,7 +69,12 @@ function ratioTable(rows: readonly ComparedPercentile[]): string {
     '',
     'verdict',
   ];
-  const head = titles.map((title) => `<th scope="col">${escaped(title)}</th>`).join('');
+  const head = titles
+    .map((title) => {
+      const kind = title === 'workload' || title === 'verdict' ? ' class="text"' : '';
+      return `<th scope="col"${kind}>${escaped(title)}</th>`;
+    })
+    .join('');
   const body = rows.map((row) => {
     const { ratio, verdict } = row;
     const cells = [
@@ -81,7 +86,7 @@ function ratioTable(rows: readonly ComparedPercentile[]): string {
       `<td>${ratio ? forest(row, Math.min(far, 16)) : ''}</td>`,
       `<td class="text ${KINDS[verdict]}">${verdict}</td>`,
     ];
-    const first = row.figure === 'p50' ? ' class="all"' : '';
+    const first = row.figure === 'p50' ? ' class="first"' : '';
     return `<tr${first}><th scope="row">${numberText(row.ratePerSecond)}</th>${cells.join('')}</tr>`;
   });
   return `<div class="wide" tabindex="0" role="region" aria-label="Latency"><table><thead><tr>${head}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>`;

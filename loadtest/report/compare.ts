@@ -168,11 +168,20 @@ function planDifferences(before: LoadReport, after: LoadReport): readonly string
 const ratesOf = ({ steps }: LoadReport): string =>
   `${steps.map(({ ratePerSecond }) => numberText(ratePerSecond)).join(', ')}/s`;
 
-/** A ramp ends early where the target is too slow, so a shorter list of the same rates is equal. */
-const ratesDiffer = (before: LoadReport, after: LoadReport): boolean =>
-  before.steps
-    .slice(0, after.steps.length)
-    .some(({ ratePerSecond }, n) => ratePerSecond !== after.steps[n]!.ratePerSecond);
+/**
+ * A ramp ends where the target is too slow, and then tries lower rates. So only the rates up to the
+ * end of the shorter rise must be equal.
+ */
+function ratesDiffer(before: LoadReport, after: LoadReport): boolean {
+  const [first, second] = [riseOf(before), riseOf(after)];
+  return first.slice(0, second.length).some((rate, n) => rate !== second[n]);
+}
+
+function riseOf({ steps }: LoadReport): readonly number[] {
+  const rates = steps.map(({ ratePerSecond }) => ratePerSecond);
+  const end = rates.findIndex((rate, n) => n > 0 && rate <= rates[n - 1]!);
+  return end === -1 ? rates : rates.slice(0, end);
+}
 
 function otherDifferences(before: LoadReport, after: LoadReport): readonly string[] {
   const facts = ({ target, machine, plan, steps }: LoadReport): Record<string, string> => ({

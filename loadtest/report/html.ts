@@ -19,9 +19,13 @@ import { LATENCY_NOTE, machineText, planText, sustainedText, targetText } from '
 export function reportPage(report: LoadReport): string {
   const title = `Load test${report.label === undefined ? '' : `: ${report.label}`}`;
   const plots = plotsOf(report).map(plotHtml);
+  const interrupted = report.interrupted
+    ? '<p class="bad">The test was interrupted: its last step is shorter than planned.</p>'
+    : '';
   const errors = report.steps.some((step) => figuresOf(step)[0]!.errorShare > 0);
   const body = [
     `<h1>${escaped(title)}</h1><p class="soft">${escaped(targetText(report))}</p>`,
+    interrupted,
     answers(report),
     `<p>${escaped(sustainedText(report))}</p>`,
     limits(report),
@@ -38,12 +42,16 @@ export function reportPage(report: LoadReport): string {
 const shownStep = ({ steps, sustainedPerSecond }: LoadReport): Step =>
   steps.find(({ ratePerSecond }) => ratePerSecond === sustainedPerSecond) ?? steps[0]!;
 
+const lowest = (steps: readonly Step[]): Step | undefined =>
+  steps.toSorted((a, b) => a.ratePerSecond - b.ratePerSecond)[0];
+
 function answers(report: LoadReport): string {
   const step = shownStep(report);
   const [all] = figuresOf(step);
   const { p50, p99 } = all!.latency;
   const at = `at ${numberText(step.ratePerSecond)}/s`;
   const sustained = report.sustainedPerSecond;
+  const limited = lowest(report.steps.filter(({ missed }) => missed.length > 0)) ?? step;
   const tiles: [string, string, string][] = [
     [
       'Sustained rate',
@@ -53,7 +61,7 @@ function answers(report: LoadReport): string {
     ['Half of the requests', p50 === undefined ? 'none' : `≤ ${timeText(p50)}`, `p50 ${at}`],
     ['99 of 100 requests', p99 === undefined ? 'none' : `≤ ${timeText(p99)}`, `p99 ${at}`],
     ['Errors', percentText(all!.errorShare), at],
-    ['Limited by', step.limit.what, at],
+    ['Limited by', limited.limit.what, `at ${numberText(limited.ratePerSecond)}/s`],
   ];
   const cells = tiles.map(
     ([name, value, note]) =>
@@ -98,9 +106,14 @@ function stepTable({ steps, plan }: LoadReport): string {
       return `<tr${n === 0 ? ' class="all"' : ''}><th scope="row">${escaped(first!)}</th>${html.join('')}</tr>`;
     }),
   );
-  const titles = head.map((title) => `<th scope="col">${escaped(title)}</th>`).join('');
+  const titles = head.map((title) => headCell(title)).join('');
   return `<div class="wide" tabindex="0" role="region" aria-label="Steps"><table><caption>Times in ms.</caption><thead><tr>${titles}</tr></thead><tbody>${rows.join('\n')}</tbody></table></div>`;
 }
+
+const TEXT_COLUMNS: readonly string[] = ['workload', 'objectives'];
+
+const headCell = (title: string): string =>
+  `<th scope="col"${TEXT_COLUMNS.includes(title) ? ' class="text"' : ''}>${escaped(title)}</th>`;
 
 const cellsOf = (step: Step, figures: Figures): readonly string[] => [
   numberText(step.ratePerSecond),
@@ -117,12 +130,12 @@ const cellsOf = (step: Step, figures: Figures): readonly string[] => [
 /** In the first row of a step, for all of its objectives. */
 function objectivesCell({ missed }: Step, row: number): string {
   if (row > 0) return '<td></td>';
-  if (missed.length === 0) return '<td class="text good">met</td>';
+  if (missed.length === 0) return '<td class="text good long">met</td>';
   const texts = missed.map(
     ({ objective, measured }) =>
       `missed ${objectiveText(objective)}: ${measuredText(objective.figure, measured)}`,
   );
-  return `<td class="text bad">${texts.map(escaped).join('<br>')}</td>`;
+  return `<td class="text bad long">${texts.map(escaped).join('<br>')}</td>`;
 }
 
 function errorTable({ steps }: LoadReport): string {

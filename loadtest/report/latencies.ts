@@ -8,7 +8,7 @@ import { decodeFromCompressedBase64, JsHistogram } from 'hdr-histogram-js';
 const MICROSECONDS_OF_MS = 1_000;
 
 export class Latencies {
-  /** microseconds, ascending; each stands for an interval of at most 0.1 % of it */
+  /** microseconds, ascending; each is the upper end of an interval of at most 0.1 % of it */
   readonly values: readonly number[];
   /** how often each value occurs, at least 1 */
   readonly counts: readonly number[];

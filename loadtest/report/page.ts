@@ -41,9 +41,9 @@ path.mark { stroke: var(--soft); stroke-dasharray: 2 3; opacity: .7; } text.mark
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
 caption { text-align: left; color: var(--soft); font-size: .85rem; padding-bottom: .25rem; }
 th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--rule); text-align: right; white-space: nowrap; }
-th:first-child, td.text { text-align: left; } td.text { white-space: normal; min-width: 9rem; }
+th:first-child, .text { text-align: left; } td.long { white-space: normal; min-width: 9rem; }
 thead th { color: var(--soft); font-weight: 600; vertical-align: bottom; } tbody th { font-weight: 400; }
-tr.all > * { font-weight: 600; border-top: 2px solid var(--rule); }
+tr.all > * { font-weight: 600; } tr.all > *, tr.first > * { border-top: 2px solid var(--rule); }
 summary { cursor: pointer; color: var(--soft); font-size: .85rem; margin-top: .4rem; }
 pre { background: var(--card); border: 1px solid var(--rule); border-radius: .5rem; padding: .6rem .8rem; white-space: pre-wrap; }
 dl.terms { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1rem; } dl.terms dd { margin: 0; color: var(--soft); }

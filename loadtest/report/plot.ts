@@ -39,9 +39,9 @@ export type Plot = {
 };
 
 const WIDTH = 460;
-const HEIGHT = 250;
-const EDGE = { left: 58, right: 14, top: 20, bottom: 40 };
-const DOTS_MAX = 60;
+const HEIGHT = 264;
+const EDGE = { left: 58, right: 18, top: 34, bottom: 40 };
+const DOTS_MAX = 24;
 const STYLES = 6;
 
 type Scale = { readonly at: (value: number) => number; readonly ticks: readonly number[] };
@@ -118,7 +118,7 @@ function logScale(axis: Axis, values: readonly number[], from: number, to: numbe
 const FACTORS = [1, 2, 5];
 
 function logTicks(min: number, max: number, span: number): readonly number[] {
-  const factors = span > 2 ? [1] : FACTORS;
+  const factors = span > 3 ? [1] : FACTORS;
   const first = Math.floor(Math.log10(min));
   const powers = Array.from(
     { length: Math.ceil(Math.log10(max)) - first + 1 },
@@ -147,7 +147,9 @@ function axesSvg({ x: xAxis, y: yAxis }: Plot, x: Scale, y: Scale): string {
   });
   const columns = x.ticks.map((tick) => {
     const at = px(x.at(tick));
-    return `<path class="grid" d="M${at} ${bottom}v4"/><text x="${at}" y="${bottom + 16}" text-anchor="middle">${escaped(xAxis.text(tick))}</text>`;
+    const anchor = x.at(tick) > right - LABEL_HALF ? 'end' : 'middle';
+    const textAt = anchor === 'end' ? WIDTH - 2 : at;
+    return `<path class="grid" d="M${at} ${bottom}v4"/><text x="${textAt}" y="${bottom + 16}" text-anchor="${anchor}">${escaped(xAxis.text(tick))}</text>`;
   });
   return `${rows.join('')}<path class="axis" d="M${EDGE.left} ${bottom}H${right}"/>${columns.join('')}
 <text x="${(EDGE.left + right) / 2}" y="${HEIGHT - 6}" text-anchor="middle">${escaped(xAxis.label)}</text>
@@ -167,8 +169,8 @@ function markSvg(
   const text =
     space < MARK_TEXT_MIN
       ? ''
-      : `<text class="mark" x="${px(left + 3)}" y="${EDGE.top + 9}">${escaped(name)}</text>`;
-  return `<path class="mark" d="M${px(left)} ${EDGE.top}V${HEIGHT - EDGE.bottom}"/>${text}`;
+      : `<text class="mark" x="${px(left + 3)}" y="${EDGE.top - 4}">${escaped(name)}</text>`;
+  return `<path class="mark" d="M${px(left)} ${EDGE.top - 14}V${HEIGHT - EDGE.bottom}"/>${text}`;
 }
 
 const limitSvg = ({ y: at, name }: { y: number; name: string }, y: Scale): string =>
@@ -190,6 +192,9 @@ function seriesSvg({ name, style, lines }: Series, plot: Plot, x: Scale, y: Scal
   });
   return drawn + dots.join('');
 }
+
+/** Half of the width of a label below the axis. */
+const LABEL_HALF = 22;
 
 const px = (value: number): string => value.toFixed(1);
 

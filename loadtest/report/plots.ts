@@ -165,8 +165,8 @@ function ratePlot(timeline: Timeline): Plot {
     y: { label: 'per second', scale: 'linear', text: numberText },
     marks,
     series: [
-      over(timeline, 'due', 11, (slice) => of(slice).duePerSecond),
       over(timeline, 'done', 0, (slice) => of(slice).donePerSecond),
+      over(timeline, 'due', 11, (slice) => of(slice).duePerSecond),
       over(timeline, 'failed', 4, (slice) => of(slice).errorShare * of(slice).duePerSecond),
     ],
   };
@@ -229,14 +229,16 @@ export function percentileAxes(all: readonly Latencies[]): Pick<Plot, 'x' | 'y'>
 }
 
 const POINTS_OF_A_DECADE = 12;
+/** The fastest tenth is left out. */
+const FIRST_X = 1 / 0.9;
 
 /** Up to the percentile that the number of requests supports. */
 export function percentilePoints(latencies: Latencies): readonly Point[] {
   if (latencies.total === 0) return [];
-  const decades = Math.log10(latencies.total);
+  const decades = Math.log10(latencies.total / FIRST_X);
   const count = Math.max(1, Math.ceil(decades * POINTS_OF_A_DECADE));
   return Array.from({ length: count + 1 }, (_, n): Point => {
-    const x = 10 ** ((decades * n) / count);
+    const x = FIRST_X * (latencies.total / FIRST_X) ** (n / count);
     return [x, latencies.at(1 - 1 / x)!];
   });
 }
@@ -275,7 +277,7 @@ type UsagePlot = {
   readonly y: Axis;
 };
 
-const MIB = 2 ** 20;
+const MB = 1e6;
 const usagePlotKinds: readonly UsagePlot[] = [
   {
     field: 'cpu',
@@ -311,7 +313,7 @@ const usagePlotKinds: readonly UsagePlot[] = [
     field: 'memoryBytes',
     title: 'Memory by process',
     note: 'When it rises through a step of constant rate, the process retains something.',
-    y: { label: 'memory', scale: 'linear', text: (value) => `${numberText(value / MIB)} MiB` },
+    y: { label: 'memory', scale: 'linear', text: (value) => `${numberText(value / MB)} MB` },
   },
 ];
 

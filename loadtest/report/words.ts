@@ -11,9 +11,17 @@ const KINDS = {
   cluster: 'cluster',
 } as const satisfies Record<LoadReport['target']['kind'], string>;
 
-/** `Load test "before" of ws://… (troupe 0.1.0, cluster), 2026-11-29T13:00:00.000Z` */
+/** `Load test "before" of ws://… (troupe 0.1.0, cluster), 2026-11-29 13:00 UTC` */
 export const targetText = ({ label, target, startedAt }: LoadReport): string =>
-  `Load test${label === undefined ? '' : ` "${label}"`} of ${target.url} (troupe ${target.version}, ${KINDS[target.kind]}), ${startedAt}`;
+  `Load test${label === undefined ? '' : ` "${label}"`} of ${target.url} (troupe ${target.version}, ${KINDS[target.kind]}), ${minuteText(startedAt)}`;
+
+/** `2026-11-29 13:00 UTC` */
+function minuteText(time: string): string {
+  const at = Date.parse(time);
+  return Number.isNaN(at)
+    ? time
+    : `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
 
 /** Workloads, arrivals, steps and objectives. */
 export function planText({ plan, steps }: LoadReport): string {
