@@ -2,7 +2,12 @@
 import OpenAI from 'openai';
 import { expect, it, onTestFinished } from 'vitest';
 import { Random } from '../../loadtest/random.ts';
-import { drawOf, scriptOf, type ScriptText, scriptTextOf } from '../../loadtest/model-server/script.ts';
+import {
+  drawOf,
+  scriptOf,
+  type ScriptText,
+  scriptTextOf,
+} from '../../loadtest/model-server/script.ts';
 import { startModelServer } from '../../loadtest/model-server/server.ts';
 
 async function serve(text: ScriptText) {

@@ -12,7 +12,10 @@ import { Target } from '../../loadtest/target.ts';
 
 const PAUSE_MS = 1_000;
 
-async function stepWith(send: Send, options: Partial<StepOptions> & { rate: number; seconds: number }) {
+async function stepWith(
+  send: Send,
+  options: Partial<StepOptions> & { rate: number; seconds: number },
+) {
   const { rate, seconds, ...more } = options;
   const recorder = new StepRecorder();
   const mix = { work: 1 };
