@@ -8,6 +8,7 @@ import { addConfigCommands, configGroup } from './config/config-commands.ts';
 import type { AgentOptions } from './chat/agent.ts';
 import { addAgentPrompt, addAgentWorkspace } from './agents/agent-prompt-command.ts';
 import { addBackupCommands } from './backup/backup-commands.ts';
+import { addBenchCommands } from './bench/bench-commands.ts';
 import { addCharts } from './charts-commands.ts';
 import type { ChatOptions } from './chat/chat.ts';
 import { addClusterCommands } from './cluster/cluster-commands.ts';
@@ -55,6 +56,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     addAgent,
     addOperationGroups(args),
     addConformance,
+    addBenchCommands,
     addSdkCommand,
     addCharts,
     addInspect,

@@ -99,6 +99,8 @@ export const LoadReport = Type.Object({
   startedAt: Type.String(),
   /** `--label` */
   label: Type.Optional(Type.String()),
+  /** the command line that made it, without credentials */
+  command: Type.Optional(Type.String()),
   target: Type.Object({
     /** without credentials */
     url: Type.String(),
@@ -127,6 +129,8 @@ export const LoadReport = Type.Object({
     model: Type.Optional(Type.String()),
   }),
   steps: Type.Array(Step, { minItems: 1 }),
+  /** stopped by a signal: the last step is shorter than planned */
+  interrupted: Type.Optional(Type.Boolean()),
   /** highest rate whose step met all objectives; absent: none did, or there were none */
   sustainedPerSecond: Type.Optional(Type.Number()),
 });

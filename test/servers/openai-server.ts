@@ -1,5 +1,11 @@
 /** OpenAI's Responses API and Chat Completions, streaming, on one address of 127.0.0.1. */
 import {
+  chatChoice,
+  chatChunk,
+  chatError,
+  chatUsage,
+} from '../../loadtest/model-server/chat-chunks.ts';
+import {
   type Plan,
   pieces,
   type Protocol,
@@ -17,10 +23,6 @@ export const startOpenAiServer = (options: ServerOptions = {}): Promise<Scripted
 type Answer = Extract<Plan, { kind: 'answer' }>;
 
 const keyOf = (headers: SeenRequest['headers']) => headers.authorization?.replace('Bearer ', '');
-
-const errorBody = (status: number, type: string | undefined, message: string) => ({
-  error: { message, type: type ?? 'server_error', param: null, code: type ?? String(status) },
-});
 
 const argsText = (args: unknown) => (typeof args === 'string' ? args : JSON.stringify(args));
 
@@ -58,19 +60,8 @@ const chatRefuses = ({ body }: SeenRequest): string | undefined => {
   return open.size > 0 ? 'tool_calls must be followed by tool messages' : undefined;
 };
 
-const chunk = (send: Send, { body }: SeenRequest, choices: unknown[], usage: unknown = null) =>
-  send(undefined, {
-    id: 'chatcmpl_1',
-    object: 'chat.completion.chunk',
-    created: 1,
-    model: body.model,
-    choices,
-    usage,
-  });
-
-const choice = (delta: unknown, finish: string | null = null) => [
-  { index: 0, delta, finish_reason: finish, logprobs: null },
-];
+const chunk = (send: Send, { body }: SeenRequest, choices: readonly unknown[], usage?: unknown) =>
+  send(undefined, chatChunk(body.model, choices, usage));
 
 const finishReasons = {
   end: 'stop',
@@ -83,23 +74,17 @@ const finishChat = async (send: Send, request: SeenRequest, plan: Answer): Promi
   for (const [index, { id, name, args }] of (plan.calls ?? []).entries()) {
     const [first, ...others] = pieces(argsText(args), plan.pieces);
     const begun = { index, id, type: 'function', function: { name, arguments: first } };
-    await chunk(send, request, choice({ tool_calls: [begun] }));
+    await chunk(send, request, chatChoice({ tool_calls: [begun] }));
     for (const more of others) {
       const grown = { tool_calls: [{ index, function: { arguments: more } }] };
-      await chunk(send, request, choice(grown));
+      await chunk(send, request, chatChoice(grown));
     }
   }
   const stop = plan.stop ?? (plan.calls?.length ? 'tools' : 'end');
-  await chunk(send, request, choice({}, finishReasons[stop]));
+  await chunk(send, request, chatChoice({}, finishReasons[stop]));
   if ((request.body.stream_options as { include_usage?: boolean } | undefined)?.include_usage) {
     const { inputTokens = 11, outputTokens = 7 } = plan.usage ?? {};
-    const total = inputTokens + outputTokens;
-    const usage = {
-      prompt_tokens: inputTokens,
-      completion_tokens: outputTokens,
-      total_tokens: total,
-      prompt_tokens_details: { cached_tokens: plan.cachedTokens ?? 0 },
-    };
+    const usage = chatUsage(inputTokens, outputTokens, plan.cachedTokens);
     await chunk(send, request, [], usage);
   }
   await send(undefined, '[DONE]');
@@ -109,12 +94,12 @@ const chat: Protocol = {
   refuses: chatRefuses,
   keyOf,
   wrongShape: { id: 'chatcmpl_1', object: 'chat.completion.chunk', choices: 42 },
-  begin: (send, request) => chunk(send, request, choice({ role: 'assistant', content: '' })),
-  reasoning: (send, request, text) => chunk(send, request, choice({ reasoning_content: text })),
-  delta: (send, request, text) => chunk(send, request, choice({ content: text })),
+  begin: (send, request) => chunk(send, request, chatChoice({ role: 'assistant', content: '' })),
+  reasoning: (send, request, text) => chunk(send, request, chatChoice({ reasoning_content: text })),
+  delta: (send, request, text) => chunk(send, request, chatChoice({ content: text })),
   finish: finishChat,
   errorEvent: (send, _, type, message) => send(undefined, { error: { message, type, code: type } }),
-  errorBody,
+  errorBody: chatError,
 };
 
 // Responses
@@ -275,7 +260,7 @@ const responses: Protocol = {
       'response.failed',
       response(request, 'failed', { error: { code, message } }),
     ),
-  errorBody,
+  errorBody: chatError,
 };
 
 const protocols: Readonly<Record<string, Protocol>> = {
