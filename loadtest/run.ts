@@ -8,10 +8,10 @@ import { cpus, release, totalmem, type } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rounded } from './arguments.ts';
 import { limitOf } from './limit.ts';
-import { missedOf } from './objectives.ts';
+import { missedOf } from './missed.ts';
 import { preflight } from './preflight.ts';
 import { type Glance, StepRecorder } from './recorder.ts';
-import type { LoadReport, Objective, Step } from './report.ts';
+import type { Limit, LoadReport, Objective, Step } from './report.ts';
 import { arrivals } from './schedule.ts';
 import { runStep, type Send } from './step.ts';
 import type { Target } from './target.ts';
@@ -45,6 +45,8 @@ export type LoadTest = {
   /** the target runs on this machine */
   readonly isShared: boolean;
   readonly label?: string;
+  /** the command line, without credentials */
+  readonly command?: string;
   /** the scripted model, as written on the command line, and the mean time of its answers so far */
   readonly model?: { readonly text: string; readonly meanMs: () => number };
   /** stops the test; the report then contains what was measured until now */
@@ -68,6 +70,8 @@ export type StepProgress = {
 const PREFLIGHT_MS_MAX = 30_000;
 const SETTLE_MS = 1_000;
 const SEED_STRIDE = 0x9e3779b9;
+/** Until it is known. */
+const OPEN: Limit = { what: 'unknown', because: 'not known yet' };
 
 /** @throws TroupeError when the first request of a workload fails; then no load was sent */
 export async function runLoadTest(test: LoadTest): Promise<LoadReport> {
@@ -127,11 +131,18 @@ async function measured(test: LoadTest, ratePerSecond: number, at: number): Prom
   });
   const samples = await watch.stop();
   const { workloads: outcomes, windows } = recorder.finish(took);
-  const missed = missedOf(plan.objectives, outcomes, recorder.latencies());
-  const counted = { ratePerSecond, seconds: took, workloads: outcomes, windows, missed };
-  const step = { ...counted, limit: limitOf(factsOf(test, recorder, counted, watch, samples)) };
-  test.show.step(step);
-  return step;
+  const step = {
+    ratePerSecond,
+    seconds: took,
+    workloads: outcomes,
+    windows,
+    missed: [],
+    limit: OPEN,
+  };
+  const counted = { ...step, missed: missedOf(plan.objectives, step, timeoutMs) };
+  const done = { ...counted, limit: limitOf(factsOf(test, recorder, counted, watch, samples)) };
+  test.show.step(done);
+  return done;
 }
 
 /** Samples the processes and shows progress, once a second. */
@@ -243,7 +254,7 @@ const sustainedBy = (steps: readonly Step[]): number | undefined => {
 };
 
 function reportOf(test: LoadTest, startedAt: string, steps: Step[]): LoadReport {
-  const { plan, about, isShared, label, model, signal } = test;
+  const { plan, about, isShared, label, command, model, signal } = test;
   const { mix, arrival, warmupSeconds, seed, objectives } = plan;
   // A step that was cut short proves nothing about its rate.
   const whole = signal.aborted ? steps.slice(0, -1) : steps;
@@ -253,6 +264,7 @@ function reportOf(test: LoadTest, startedAt: string, steps: Step[]): LoadReport 
     version: 1,
     startedAt,
     ...(label !== undefined && { label }),
+    ...(command !== undefined && { command }),
     target: about,
     machine: {
       cpu: cpus()[0]?.model.trim() ?? 'unknown',

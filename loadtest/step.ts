@@ -9,6 +9,7 @@
  *  3. The step ends at most `graceMs` after its last request was due; what has not ended by then
  *     counts as unfinished, and its work is cancelled.
  */
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCodeOf } from './error-code.ts';
 import type { Ending, StepRecorder } from './recorder.ts';
@@ -93,6 +94,7 @@ class Flight {
 
   constructor(options: StepOptions) {
     this.#options = options;
+    setMaxListeners(0, this.#end.signal);
   }
 
   /** @param recordedMs since the end of the warm-up; negative: not recorded */

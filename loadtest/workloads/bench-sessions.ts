@@ -1,10 +1,11 @@
 /**
  * Sessions of a load test. A session runs one run at a time, so each request takes one that is
- * idle; a new one is begun when none is. The number of sessions is therefore the largest number of
- * requests in flight.
+ * idle; a new one is begun when none is, and after 20 requests.
  */
 import type { Target } from '../target.ts';
 
+/** So that no session has a long history. */
+const USES_MAX = 20;
 const DELETING_AT_ONCE = 8;
 const DELETING_MS_MAX = 30_000;
 
@@ -13,6 +14,7 @@ export class BenchSessions {
   readonly #prefix: string;
   readonly #agent: string | undefined;
   readonly #idle: string[] = [];
+  readonly #uses = new Map<string, number>();
   #count = 0;
 
   constructor(target: Target, prefix: string, agent?: string) {
@@ -32,6 +34,9 @@ export class BenchSessions {
   }
 
   giveBack(key: string): void {
+    const uses = (this.#uses.get(key) ?? 0) + 1;
+    if (uses >= USES_MAX) return void this.#uses.delete(key);
+    this.#uses.set(key, uses);
     this.#idle.push(key);
   }
 
