@@ -33,8 +33,8 @@ type Pool = {
 type Pg = { Pool: new (options: object) => Pool };
 
 const CONNECTIONS_MAX = 200;
-/** PostgreSQL refuses to run as root; this is the user `nobody` of Debian and others. */
-const NOBODY = { uid: 65_534, gid: 65_534 };
+/** PostgreSQL refuses to run as root; this user of Debian and others has no rights. */
+const UNPRIVILEGED = { uid: 65_534, gid: 65_534 };
 
 export const dbos: PeerDriver = {
   name: 'dbos',
@@ -82,7 +82,7 @@ export const dbos: PeerDriver = {
 
 async function startPostgres(data: string) {
   const folders = postgresFolders();
-  const user = process.getuid?.() === 0 ? NOBODY : undefined;
+  const user = process.getuid?.() === 0 ? UNPRIVILEGED : undefined;
   const cluster = join(data, 'postgres');
   mkdirSync(cluster, { mode: 0o700 });
   if (user) for (const folder of [data, cluster]) chownSync(folder, user.uid, user.gid);
