@@ -56,7 +56,9 @@ export function intervalsOf(
   ) as [Drawn[], Drawn[]];
   return {
     ratios: shares.map((_, n) =>
-      intervalOf(drawnAfter.map((drawn, i) => drawn.percentiles[n]! / drawnBefore[i]!.percentiles[n]!)),
+      intervalOf(
+        drawnAfter.map((drawn, i) => drawn.percentiles[n]! / drawnBefore[i]!.percentiles[n]!),
+      ),
     ),
     errors: intervalOf(
       drawnAfter.map(({ errorShare }, i) => errorShare - drawnBefore[i]!.errorShare),
