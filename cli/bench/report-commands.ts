@@ -16,7 +16,7 @@ export function addReportCommands(group: Command, finish: Finish): void {
       examples('troupe bench report load.json', 'troupe bench report load.json --html load.html'),
     )
     .action(async (file: string, options: ReportOptions) => {
-      finish(await (await import('./report.ts')).report(file, options));
+      finish((await import('./report.ts')).report(file, options));
     });
   withJson(withHtml(group.command('compare <before> <after>')))
     .description('compare two reports, with confidence intervals')
@@ -29,7 +29,7 @@ export function addReportCommands(group: Command, finish: Finish): void {
       ),
     )
     .action(async (before: string, after: string, options: CompareOptions) => {
-      finish(await (await import('./compare.ts')).compare(before, after, options));
+      finish((await import('./compare.ts')).compare(before, after, options));
     });
   addCheck(group, finish);
 }
@@ -40,7 +40,7 @@ function addCheck(group: Command, finish: Finish): void {
     .option(
       '--slo <objectives>',
       'as p99=500ms,errors=0.1%, or p99=2s@chats for one workload; default: those of the test',
-      (text: string, before: readonly string[] = []) => [...before, text],
+      (text: string, before?: readonly string[]) => [...(before ?? []), text],
     )
     .option('--up-to <rate>', 'only steps up to this rate, which the report must contain', rate)
     .option('--against <baseline>', 'an earlier report; slower than it by more is a failure')
@@ -55,7 +55,7 @@ function addCheck(group: Command, finish: Finish): void {
       ),
     )
     .action(async (file: string, options: CheckOptions) => {
-      finish(await (await import('./check.ts')).check(file, options));
+      finish((await import('./check.ts')).check(file, options));
     });
 }
 

@@ -57,7 +57,7 @@ export function intervalsOf(
   return {
     ratios: shares.map((_, n) =>
       intervalOf(
-        drawnAfter.map(({ percentiles }, i) => percentiles[n]! / drawnBefore[i]!.percentiles[n]!),
+        drawnAfter.map((drawn, i) => drawn.percentiles[n]! / drawnBefore[i]!.percentiles[n]!),
       ),
     ),
     errors: intervalOf(

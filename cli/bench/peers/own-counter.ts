@@ -50,7 +50,7 @@ const principal = { sub: 'bench', roles: ['operator'] };
 export const ownCounter: PeerDriver = {
   name: 'troupe',
   needs: { packages: [] },
-  guarantee: 'an ask of a killed process is applied once, and can be asked again by its key',
+  guarantee: 'an ask that was accepted is applied once',
   async start({ data }) {
     const ports = await openEmbedded({ path: data, durability: 'process' });
     const counter = defineActor({ type: 'counter', version: 1, machine: counterMachine });

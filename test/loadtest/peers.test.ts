@@ -1,0 +1,49 @@
+/** `troupe bench peers`: its own work is done and checked; what is not installed is named. */
+import { expect, it } from 'vitest';
+import { measurePeer } from '../../loadtest/peers/measure.ts';
+import { runProgram } from '../cli/program.ts';
+import { scratchFolder } from '../runtime/config/folder.ts';
+
+it('measures troupe', async () => {
+  const args = ['bench', 'peers', '--only', 'troupe', '--seconds', '1', '--json'];
+  const { code, stdout } = await runProgram(args);
+  expect(code).toBe(0);
+  const result = JSON.parse(stdout) as { figures: { asks: number; asksPerSecond: number } };
+  expect(result.figures.asks).toBeGreaterThan(10);
+  expect(result.figures.asksPerSecond).toBeGreaterThan(1);
+}, 60_000);
+
+it.each([
+  ['bullmq', 'bullmq'],
+  ['nats', '@nats-io/transport-node'],
+  ['dbos', '@dbos-inc/dbos-sdk'],
+])(
+  'names the package that %s needs',
+  async (name, missing) => {
+    const folder = scratchFolder();
+    const args = ['bench', 'peers', '--only', name, '--folder', folder];
+    const { code, stdout } = await runProgram(args);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`${name}: not measured: ${missing} is not in ${folder}`);
+  },
+  60_000,
+);
+
+it('refuses an unknown system', async () => {
+  const { code, stderr } = await runProgram(['bench', 'peers', '--only', 'mail']);
+  expect(code).toBe(2);
+  expect(stderr).toContain('known: troupe, nats, bullmq, dbos, restate');
+});
+
+it('fails when a system loses or repeats an ask', async () => {
+  let asks = 0;
+  const counts = new Map<number, number>();
+  const add = async (counter: number) => {
+    const value = (counts.get(counter) ?? 0) + (++asks === 500 ? 2 : 1);
+    counts.set(counter, value);
+    await new Promise((resolve) => setImmediate(resolve));
+    return value;
+  };
+  const measured = measurePeer({ add, stop: async () => {} }, 1);
+  await expect(measured).rejects.toThrow(/counter \d+ is \d+, not \d+/);
+}, 20_000);
