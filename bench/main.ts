@@ -10,6 +10,7 @@ import { createModelCatalog, type ProviderSettings } from '../agent/models/catal
 import { embedderOf } from '../agent/models/configured-embedder.ts';
 import { systemClock } from '../runtime/index.ts';
 import { defined } from '../protocols/defined.ts';
+import { checkAccount } from './faults/check-account.ts';
 import { faults } from './faults/main.ts';
 import { serveNode } from './harness/cell.ts';
 import { serveGateway } from './harness/gateway-host.ts';
@@ -104,6 +105,7 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   check             run those that have gates; exit 1 when a threshold is missed
   compare           run scenarios in another checkout and in this one alternately
   faults            break a cluster of real processes under load and check every message
+  account FILE      count an account of \`faults\` again; exit 1 when anything differs or is missing
   page              print what grows in a browser and in the server under load, and frame times
   retrieval         how well notes are found, by a public benchmark: a folder of BEIR, or a file of
                     LongMemEval
@@ -121,6 +123,7 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   --kills N         of faults: kills of workers, default 100
   --only NAME       of faults: one scenario
   --seed N          of faults: repeats the random choices of a run
+  --account FILE    of faults: write the account of every message, see docs/faults.md
   --minutes N       of page: how long to watch, default 60
   --actors N        of page: sessions in the tree, default 10000
   --model NAME      of retrieval: a model of embeddings, as openai/text-embedding-3-small, whose key
@@ -142,6 +145,7 @@ else if (positionals[0] === 'gateway-host')
 else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ?? ''));
 else if (positionals[0] === 'faults' && options.help !== true)
   process.exit(await faults(faultsAsked()));
+else if (positionals[0] === 'account' && options.help !== true) process.exitCode = checked();
 else if (positionals[0] === 'page' && options.help !== true) await watchPage(pageAsked());
 else if (positionals[0] === 'retrieval' && options.help !== true) console.log(await retrieval());
 else if (options.help === true) console.log(usage);
@@ -191,11 +195,22 @@ function compared(): string {
   }
 }
 
+function checked(): number {
+  const [, file = refuse('account needs the file of an account')] = positionals;
+  try {
+    const { text, passed } = checkAccount(file);
+    console.log(text);
+    return passed ? 0 : 1;
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+}
+
 function faultsAsked() {
-  const { kills = '100', only, seed } = options;
+  const { kills = '100', only, seed, account } = options;
   return {
     kills: wholeNumber('kills', kills),
-    ...defined({ only }),
+    ...defined({ only, account }),
     ...(seed === undefined ? {} : { seed: wholeNumber('seed', seed) }),
   };
 }
@@ -267,6 +282,7 @@ function parse() {
         rounds: { type: 'string' },
         kills: { type: 'string' },
         only: { type: 'string' },
+        account: { type: 'string' },
         seed: { type: 'string' },
         minutes: { type: 'string' },
         actors: { type: 'string' },

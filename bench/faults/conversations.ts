@@ -16,6 +16,8 @@ import { reservePort } from '../../test/servers/reserve-port.ts';
 import { natsServers, startNats } from '../../test/servers/nats.ts';
 import { Random } from '../../library/simulation/random.ts';
 import { ensureBuilt } from '../harness/program.ts';
+import { Chronicle } from './chronicle.ts';
+import type { RunRow } from './evidence.ts';
 import type { Outcome, StageOptions } from './stage.ts';
 import { until } from './until.ts';
 
@@ -30,12 +32,20 @@ const READY_MS = 60_000;
 const WAIT_MS = 120_000;
 const bundle = fileURLToPath(new URL('../../dist/troupe.js', import.meta.url));
 
-type Sent = { readonly session: string; readonly runId: string; accepted: boolean };
+type Sent = {
+  readonly session: string;
+  readonly runId: string;
+  /** ISO 8601 */
+  readonly sentAt: string;
+  accepted: boolean;
+};
 
 export async function conversations(kills: number, options: StageOptions): Promise<Outcome> {
   const { seed, folder, say } = options;
   ensureBuilt();
   const begun = performance.now();
+  const startedAt = new Date().toISOString();
+  const chronicle = new Chronicle();
   const random = new Random(seed);
   const server = await startNats({
     path: natsServers().at(-1)!.path,
@@ -50,17 +60,20 @@ export async function conversations(kills: number, options: StageOptions): Promi
       await sleep(random.whole(200, 2_000));
       const name = random.chance(GATEWAY_SHARE) ? GATEWAY : random.pick(WORKERS);
       say(`kill -9 of ${name}, ${kill} of ${kills}`);
+      const fault = chronicle.begin(`kill -9 of ${name}`);
       await cluster.kill(name);
       await cluster.start(name);
+      fault.ended();
     }
     await people.end();
     say('all is calm: the account is made');
-    const wrong = await people.account();
+    const audited = await people.account();
     const seconds = (performance.now() - begun) / 1_000;
     const what = `${kills} kills -9 of workers and gateway of the program, in conversations`;
     const { messages, requests } = people;
-    const figures = { messages, requests, unknown: 0, seconds, recoveries: [], notes: [] };
-    return { name: 'conversations', what, seed, ...figures, ...wrong };
+    const figures = { messages, requests, unknown: 0, startedAt, seconds, notes: [] };
+    const { faults } = chronicle;
+    return { name: 'conversations', what, seed, ...figures, ...audited, faults };
   } finally {
     await cluster.end();
     await server.stop();
@@ -158,33 +171,41 @@ class People {
       await until('a message is accepted', () => this.#send(message), WAIT_MS);
   }
 
-  async account(): Promise<Pick<Outcome, 'lost' | 'doubled' | 'other'>> {
+  async account(): Promise<Pick<Outcome, 'lost' | 'doubled' | 'other' | 'rows' | 'idAt'>> {
     const wrong = { lost: [] as string[], doubled: [] as string[], other: [] as string[] };
+    const statuses = new Map<string, string>();
     for (const { runId } of this.#sent) {
       const client = await this.#connected();
       const wait = { runId, timeoutMs: WAIT_MS };
       const { status } = await client.request('agent.wait', wait, { timeoutMs: WAIT_MS });
+      statuses.set(runId, status);
       if (status !== 'ok') wrong.other.push(`the run ${runId} ended ${status}`);
     }
+    const rows: RunRow[] = [];
     for (let n = 0; n < SESSIONS; n++) {
       const entries = await this.#transcript(sessionOf(n));
       this.messages += entries.length;
-      const mine = this.#sent.filter(({ session }) => session === sessionOf(n));
-      for (const { runId } of mine)
-        for (const role of ['user', 'assistant']) {
-          const found = entries.filter((one) => one.role === role && one.runId === runId).length;
-          if (found < 1) wrong.lost.push(`${runId} is lost: ${role}`);
-          if (found > 1) wrong.doubled.push(`${runId} occurs ${found} times: ${role}`);
+      for (const message of this.#sent.filter(({ session }) => session === sessionOf(n))) {
+        const { runId } = message;
+        const found = (role: string) =>
+          entries.filter((one) => one.role === role && one.runId === runId).length;
+        const lines = { user: found('user'), assistant: found('assistant') };
+        for (const [role, times] of Object.entries(lines)) {
+          if (times < 1) wrong.lost.push(`${runId} is lost: ${role}`);
+          if (times > 1) wrong.doubled.push(`${runId} occurs ${times} times: ${role}`);
         }
+        rows.push({ kind: 'run', ...message, status: statuses.get(runId)!, ...lines });
+      }
     }
     this.#client?.close();
-    return wrong;
+    return { ...wrong, rows, idAt: () => undefined };
   }
 
   async #talk(): Promise<void> {
     for (let n = 1; !this.#ended; n++) {
       const session = sessionOf(this.#random.whole(0, SESSIONS - 1));
-      const message = { session, runId: `run-${this.#seed}-${n}`, accepted: false };
+      const sentAt = new Date().toISOString();
+      const message = { session, runId: `run-${this.#seed}-${n}`, sentAt, accepted: false };
       this.#sent.push(message);
       await this.#send(message);
       await sleep(this.#random.whole(50, 400));

@@ -6,8 +6,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildWorker } from './bundle.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+import { AccountFiles } from './document.ts';
 import { conversations } from './conversations.ts';
 import { smallDisk } from './room.ts';
+import { natsServers } from '../../test/servers/nats.ts';
 import { scenariosOf } from './scenarios.ts';
 import { faultsOf, lineOf, type Outcome, play, type StageOptions } from './stage.ts';
 
@@ -17,6 +20,8 @@ export type FaultsOptions = {
   readonly only?: string;
   /** default random; printed with every line */
   readonly seed?: number;
+  /** where to write the account; default nowhere */
+  readonly account?: string;
 };
 
 const FAULTS_SHOWN = 20;
@@ -26,6 +31,7 @@ const PAUSE_MS_MAX = 400;
 /** A scenario of either kind. */
 type Part = {
   readonly name: string;
+  readonly what?: string;
   readonly diskMegabytes?: number;
   readonly play: (options: StageOptions) => Promise<Outcome>;
 };
@@ -40,8 +46,10 @@ export async function faults(options: FaultsOptions): Promise<number> {
     return 2;
   }
   const program = await buildWorker();
+  const files = filesOf(options, seed);
   let wrong = 0;
-  for (const part of chosen) wrong += await run(part, seed, program);
+  for (const part of chosen) wrong += await run(part, { seed, program, files });
+  if (options.account !== undefined) console.log(`the account is written to ${options.account}`);
   rmSync(program.at(-1)!, { force: true });
   return wrong > 0 ? 1 : 0;
 }
@@ -54,13 +62,32 @@ const partsOf = ({ kills }: FaultsOptions): readonly Part[] => [
   { name: 'conversations', play: (options) => conversations(Math.ceil(kills / 4), options) },
 ];
 
+type RunOptions = {
+  readonly seed: number;
+  readonly program: readonly string[];
+  readonly files: AccountFiles | undefined;
+};
+
+function filesOf({ account, kills, only }: FaultsOptions, seed: number): AccountFiles | undefined {
+  if (account === undefined) return undefined;
+  const chosen = only === undefined ? '' : ` --only ${only}`;
+  const command = `npm run bench -- faults --kills ${kills}${chosen} --seed ${seed}`;
+  const { version } = packageJson;
+  const nats = natsServers().at(-1)?.version ?? 'unknown';
+  const startedAt = new Date().toISOString();
+  return new AccountFiles(account, { command, seed, startedAt, version, nats });
+}
+
 /** Returns the number of problems. The output of the processes is kept if there are any. */
-async function run(part: Part, seed: number, program: readonly string[]): Promise<number> {
+async function run(part: Part, { seed, program, files }: RunOptions): Promise<number> {
   const { name, diskMegabytes } = part;
+  const what = part.what ?? '';
   const folder = mkdtempSync(join(tmpdir(), `troupe-faults-${name}-`));
   const unmount = diskMegabytes ? smallDisk(join(folder, 'nats'), diskMegabytes) : () => {};
   if (!unmount) {
-    console.log(`${name.padEnd(14)} left out: this user may not mount a disk in memory`);
+    const leftOut = 'this user may not mount a disk in memory';
+    console.log(`${name.padEnd(14)} left out: ${leftOut}`);
+    files?.notPlayed({ name, what, leftOut });
     return 0;
   }
   const begun = performance.now();
@@ -69,10 +96,17 @@ async function run(part: Part, seed: number, program: readonly string[]): Promis
   const load = { clients: CLIENTS, pauseMsMax: PAUSE_MS_MAX };
   const found = await part
     .play({ seed, folder, program, ...load, say })
-    .then(shown, (error: Error) => {
-      console.log(`${name.padEnd(14)} was not played to its end, seed ${seed}\n${error.stack}`);
-      return 1;
-    })
+    .then(
+      (outcome) => {
+        files?.played(outcome);
+        return shown(outcome);
+      },
+      (error: Error) => {
+        files?.notPlayed({ name, what, failed: String(error.stack) });
+        console.log(`${name.padEnd(14)} was not played to its end, seed ${seed}\n${error.stack}`);
+        return 1;
+      },
+    )
     .finally(unmount);
   if (found > 0) console.log(`    what the processes said: ${folder}`);
   else rmSync(folder, { recursive: true, force: true });
