@@ -6,7 +6,6 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { existsSync, readFileSync } from 'node:fs';
 import type { Address } from '../../protocols/address.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
@@ -24,7 +23,7 @@ import {
   unrest,
 } from '../../test/sim/closing.ts';
 import type { FaultCell } from './cell.ts';
-import type { Began } from './effects.ts';
+import { effectsOf } from './effects.ts';
 import { type CountRow, headOf, Places, type Row, rowsOf } from './evidence.ts';
 import type { Probes } from './load.ts';
 import { Tape } from './tape.ts';
@@ -120,7 +119,7 @@ export async function account(
     (error: Error) => void faults.push(error.message),
   );
   faults.push(...tape.left());
-  const effects = begun(folder);
+  const effects = effectsOf(folder);
   for (const { intent, attempt, cls } of effects) auditor.sawStart(intent, attempt, cls);
   arrivals.tell(auditor);
   faults.push(...closingFaults(auditor));
@@ -215,16 +214,6 @@ function sorted(faults: readonly string[]): Pick<Account, 'lost' | 'doubled' | '
 const isLoss = (fault: string) => /is lost|has no turn|has 0 ends|is settled to/.test(fault);
 const isDouble = (fault: string) =>
   /lasting ends|ha(?:s|ve) two turns|has [2-9] ends|effect .* began \d+ times/.test(fault);
-
-function begun(folder: string): Began[] {
-  const file = `${folder}/effects`;
-  if (!existsSync(file)) return [];
-  // The last line of a killed worker may be incomplete.
-  return readFileSync(file, 'utf8')
-    .split('\n')
-    .filter((line) => line.endsWith('}'))
-    .map((line) => JSON.parse(line) as Began);
-}
 
 async function rest(auditor: Auditor, look: () => Promise<void>, person: Person): Promise<void> {
   // Reading what was stored under load takes time.

@@ -11,8 +11,8 @@ import { AccountFiles } from './document.ts';
 import { conversations } from './conversations.ts';
 import { smallDisk } from './room.ts';
 import { natsServers } from '../../test/servers/nats.ts';
-import { scenariosOf } from './scenarios.ts';
-import { faultsOf, lineOf, type Outcome, play, type StageOptions } from './stage.ts';
+import { planted, scenariosOf } from './scenarios.ts';
+import { faultsOf, lineOf, type Outcome, play, type Scenario, type StageOptions } from './stage.ts';
 
 export type FaultsOptions = {
   readonly kills: number;
@@ -40,7 +40,8 @@ type Part = {
 export async function faults(options: FaultsOptions): Promise<number> {
   const { only, seed = Math.floor(Math.random() * 2 ** 31) } = options;
   const all = partsOf(options);
-  const chosen = only === undefined ? all : all.filter(({ name }) => name === only);
+  const chosen =
+    only === undefined ? all : [...all, ...planted.map(partOf)].filter(({ name }) => name === only);
   if (chosen.length === 0) {
     console.error(`there is no scenario ${only}: ${all.map(({ name }) => name).join(', ')}`);
     return 2;
@@ -55,12 +56,13 @@ export async function faults(options: FaultsOptions): Promise<number> {
 }
 
 const partsOf = ({ kills }: FaultsOptions): readonly Part[] => [
-  ...scenariosOf(kills).map((scenario) => ({
-    ...scenario,
-    play: (options: StageOptions) => play(scenario, options),
-  })),
+  ...scenariosOf(kills).map(partOf),
   { name: 'conversations', play: (options) => conversations(Math.ceil(kills / 4), options) },
 ];
+
+function partOf(scenario: Scenario): Part {
+  return { ...scenario, play: (options) => play(scenario, options) };
+}
 
 type RunOptions = {
   readonly seed: number;

@@ -3,6 +3,7 @@ import type { CrashPoint } from './crash-points.ts';
 import { crashPoints } from './crash-points.ts';
 import { comeAndGo, rollingRestart, serverLate } from './changes.ts';
 import { crashAt, cutOff, killServer, killWorkers, slowDown, stopAndContinue } from './faults.ts';
+import { plantDuplicate, plantLoss, plantSecondStart } from './plant.ts';
 import { fullDisk, fullStreams } from './room.ts';
 import type { Scenario } from './stage.ts';
 
@@ -72,6 +73,21 @@ const others: readonly Scenario[] = [
     cell: { timings: { heartbeatMs: 50, deadAfterMs: 500, joinSettleMs: 100, minStayMs: 100 } },
     killers: true,
     run: (stage) => crashAt(stage, Object.keys(crashPoints) as CrashPoint[]),
+  },
+];
+
+/** Errors that the auditor must find; each runs only when it is named. */
+export const planted: readonly Scenario[] = [
+  { name: 'planted-loss', what: 'an accepted message is deleted from its mailbox', run: plantLoss },
+  {
+    name: 'planted-duplicate',
+    what: 'an accepted message is stored a second time',
+    run: plantDuplicate,
+  },
+  {
+    name: 'planted-effect',
+    what: 'the action of an effect that may start once runs again',
+    run: plantSecondStart,
   },
 ];
 

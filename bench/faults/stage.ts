@@ -25,6 +25,9 @@ export type Scenario = {
 export type Stage = {
   readonly cell: FaultCell;
   readonly probes: Probes;
+  readonly auditor: TimedAuditor;
+  /** of the scenario's files */
+  readonly folder: string;
   readonly random: Random;
   /** receives each fault */
   readonly chronicle: Chronicle;
@@ -77,7 +80,8 @@ export async function play(scenario: Scenario, options: StageOptions): Promise<O
     const load = new Load({ cell, auditor, random, clients, pauseMsMax, killers });
     const probes = new Probes(cell, auditor);
     const found = { chronicle: new Chronicle(), notes: [], wrong: [] };
-    const stage: Stage = { cell, probes, random: random.fork('faults'), say, ...found };
+    const own = { cell, probes, auditor, folder, random: random.fork('faults') };
+    const stage: Stage = { ...own, say, ...found };
     await probes.awake();
     await scenario.run(stage);
     await load.end();
