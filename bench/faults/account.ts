@@ -93,6 +93,8 @@ export type AccountOptions = {
   readonly actors: readonly string[];
   /** default the cell's; a test reads it through another one that changes entries */
   readonly log?: Log;
+  /** how long to wait until nothing changes; default two minutes */
+  readonly restMs?: number;
 };
 
 const REST_MS = 120_000;
@@ -108,14 +110,14 @@ export async function account(
   cell: FaultCell,
   auditor: TimedAuditor,
   arrivals: Arrivals,
-  { folder, actors, log = cell.ports.store.log }: AccountOptions,
+  { folder, actors, log = cell.ports.store.log, restMs }: AccountOptions,
 ): Promise<Account> {
   const { ledger, requests, sentAt } = auditor;
   const places = new Places();
   const tape = new Tape({ log, env: ENV, ledger, actors, onPlayed: places.played });
   const person = new Person(cell, auditor);
   const faults = ledger.faults;
-  await rest(auditor, () => tape.play(), person).catch(
+  await rest(auditor, () => tape.play(), person, restMs).catch(
     (error: Error) => void faults.push(error.message),
   );
   faults.push(...tape.left());
@@ -215,20 +217,21 @@ const isLoss = (fault: string) => /is lost|has no turn|has 0 ends|is settled to/
 const isDouble = (fault: string) =>
   /lasting ends|ha(?:s|ve) two turns|has [2-9] ends|effect .* began \d+ times/.test(fault);
 
-async function rest(auditor: Auditor, look: () => Promise<void>, person: Person): Promise<void> {
+async function rest(
+  auditor: Auditor,
+  look: () => Promise<void>,
+  person: Person,
+  restMs = REST_MS,
+): Promise<void> {
   // Reading what was stored under load takes time.
   await look();
-  for (
-    let still = 0, end = performance.now() + REST_MS;
-    still < LOOKS_STILL;
-    await sleep(LOOK_MS)
-  ) {
+  for (let still = 0, end = performance.now() + restMs; still < LOOKS_STILL; await sleep(LOOK_MS)) {
     const { turns } = auditor.ledger;
     await person.decide();
     await look();
     const why = unrest(auditor) ?? person.waits();
     still = why || auditor.ledger.turns !== turns ? 0 : still + 1;
-    if (why && performance.now() > end) throw new Error(`not idle within ${REST_MS} ms: ${why}`);
+    if (why && performance.now() > end) throw new Error(`not idle within ${restMs} ms: ${why}`);
   }
 }
 

@@ -23,8 +23,8 @@ import { until } from './until.ts';
 
 const TOKEN = 'faults-token-of-no-secret';
 const SESSIONS = 6;
-const WORKERS = ['w1', 'w2', 'w3'];
-const GATEWAY = 'gateway';
+export const WORKERS = ['w1', 'w2', 'w3'];
+export const GATEWAY = 'gateway';
 /** Share of the kills that hit the gateway. */
 const GATEWAY_SHARE = 0.3;
 const MESSAGE = 'Tell me something. [[words:60]] [[pace:300]]';
@@ -40,7 +40,36 @@ type Sent = {
   accepted: boolean;
 };
 
-export async function conversations(kills: number, options: StageOptions): Promise<Outcome> {
+/** What happens to the cluster during the conversations. */
+export type Act = (stage: {
+  readonly cluster: Program;
+  readonly random: Random;
+  readonly chronicle: Chronicle;
+  readonly say: (what: string) => void;
+}) => Promise<void>;
+
+export function conversations(kills: number, options: StageOptions): Promise<Outcome> {
+  const what = `${kills} kills -9 of workers and gateway of the program, in conversations`;
+  return underConversations({ name: 'conversations', what }, options, async (stage) => {
+    const { cluster, random, chronicle, say } = stage;
+    for (let kill = 1; kill <= kills; kill++) {
+      await sleep(random.whole(200, 2_000));
+      const name = random.chance(GATEWAY_SHARE) ? GATEWAY : random.pick(WORKERS);
+      say(`kill -9 of ${name}, ${kill} of ${kills}`);
+      const fault = chronicle.begin(`kill -9 of ${name}`);
+      await cluster.stop(name, 'SIGKILL');
+      await cluster.start(name);
+      fault.ended();
+    }
+  });
+}
+
+/** Starts the program as a cluster with people who talk, and accounts for their messages. */
+export async function underConversations(
+  scenario: Pick<Outcome, 'name' | 'what'>,
+  options: StageOptions,
+  act: Act,
+): Promise<Outcome> {
   const { seed, folder, say } = options;
   ensureBuilt();
   const begun = performance.now();
@@ -56,24 +85,14 @@ export async function conversations(kills: number, options: StageOptions): Promi
     await Promise.all([...WORKERS, GATEWAY].map((name) => cluster.start(name)));
     await cluster.ready();
     const people = new People(cluster, random.fork('people'), seed);
-    for (let kill = 1; kill <= kills; kill++) {
-      await sleep(random.whole(200, 2_000));
-      const name = random.chance(GATEWAY_SHARE) ? GATEWAY : random.pick(WORKERS);
-      say(`kill -9 of ${name}, ${kill} of ${kills}`);
-      const fault = chronicle.begin(`kill -9 of ${name}`);
-      await cluster.kill(name);
-      await cluster.start(name);
-      fault.ended();
-    }
+    await act({ cluster, random, chronicle, say });
     await people.end();
     say('all is calm: the account is made');
     const audited = await people.account();
     const seconds = (performance.now() - begun) / 1_000;
-    const what = `${kills} kills -9 of workers and gateway of the program, in conversations`;
     const { messages, requests } = people;
     const figures = { messages, requests, unknown: 0, startedAt, seconds, notes: [] };
-    const { faults } = chronicle;
-    return { name: 'conversations', what, seed, ...figures, ...audited, faults };
+    return { ...scenario, seed, ...figures, ...audited, faults: chronicle.faults };
   } finally {
     await cluster.end();
     await server.stop();
@@ -100,13 +119,14 @@ class Program {
     writeFileSync(join(folder, 'troupe.json5'), config);
   }
 
-  async start(name: string): Promise<void> {
+  /** @param build default this one */
+  async start(name: string, build = bundle): Promise<void> {
     const role = name === GATEWAY ? 'gateway' : 'worker';
     const token = ['--token', TOKEN, '--port', String(this.#port)];
     const own = ['--name', name, '--nats', this.#nats, '--config', this.#config];
     const said = openSync(join(this.#folder, `${name}.log`), 'a');
-    const child = spawn(process.execPath, [bundle, role, ...own, ...token], {
-      env: { PATH: process.env['PATH'], HOME: this.#folder, TROUPE_HOME: this.#folder },
+    const child = spawn(process.execPath, [build, role, ...own, ...token], {
+      env: this.environment,
       stdio: ['ignore', said, said],
     });
     closeSync(said);
@@ -124,16 +144,27 @@ class Program {
     return until('the cluster is ready', answers, READY_MS);
   }
 
-  async kill(name: string): Promise<void> {
+  /** Of every process of the cluster. */
+  get environment(): NodeJS.ProcessEnv {
+    return { PATH: process.env['PATH'], HOME: this.#folder, TROUPE_HOME: this.#folder };
+  }
+
+  /** Of a command of an operator. */
+  get operatorArguments(): readonly string[] {
+    return ['--nats', this.#nats, '--url', this.url, '--token', TOKEN];
+  }
+
+  /** Sends the signal. Resolves when the process has exited. */
+  async stop(name: string, signal: NodeJS.Signals): Promise<void> {
     const child = this.#running.get(name)!;
     const ended = once(child, 'exit');
     if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill('SIGKILL');
+    child.kill(signal);
     await ended;
   }
 
   async end(): Promise<void> {
-    for (const name of this.#running.keys()) await this.kill(name);
+    for (const name of this.#running.keys()) await this.stop(name, 'SIGKILL');
   }
 
   get #config(): string {

@@ -107,7 +107,7 @@ export async function crashAt(stage: Stage, points: readonly CrashPoint[]): Prom
 }
 
 /** Causes the fault and records, for each shard of the worker, when its actors take turns again. */
-export async function hit(
+async function hit(
   { cell, probes, chronicle, say }: Stage,
   name: string,
   what: string,

@@ -11,6 +11,7 @@ import { AccountFiles } from './document.ts';
 import { conversations } from './conversations.ts';
 import { smallDisk } from './room.ts';
 import { natsServers } from '../../test/servers/nats.ts';
+import { programUpgrade } from './upgrade.ts';
 import { planted, scenariosOf } from './scenarios.ts';
 import { faultsOf, lineOf, type Outcome, play, type Scenario, type StageOptions } from './stage.ts';
 
@@ -29,10 +30,8 @@ const CLIENTS = 16;
 const PAUSE_MS_MAX = 400;
 
 /** A scenario of either kind. */
-type Part = {
-  readonly name: string;
+type Part = Pick<Scenario, 'name' | 'diskMegabytes' | 'diskOf' | 'needs'> & {
   readonly what?: string;
-  readonly diskMegabytes?: number;
   readonly play: (options: StageOptions) => Promise<Outcome>;
 };
 
@@ -58,6 +57,7 @@ export async function faults(options: FaultsOptions): Promise<number> {
 const partsOf = ({ kills }: FaultsOptions): readonly Part[] => [
   ...scenariosOf(kills).map(partOf),
   { name: 'conversations', play: (options) => conversations(Math.ceil(kills / 4), options) },
+  { name: 'program-upgrade', play: programUpgrade },
 ];
 
 function partOf(scenario: Scenario): Part {
@@ -82,14 +82,13 @@ function filesOf({ account, kills, only }: FaultsOptions, seed: number): Account
 
 /** Returns the number of problems. The output of the processes is kept if there are any. */
 async function run(part: Part, { seed, program, files }: RunOptions): Promise<number> {
-  const { name, diskMegabytes } = part;
-  const what = part.what ?? '';
+  const { name, what = '' } = part;
   const folder = mkdtempSync(join(tmpdir(), `troupe-faults-${name}-`));
-  const unmount = diskMegabytes ? smallDisk(join(folder, 'nats'), diskMegabytes) : () => {};
-  if (!unmount) {
-    const leftOut = 'this user may not mount a disk in memory';
+  const { leftOut, undo } = prepared(part, folder);
+  if (leftOut !== undefined) {
     console.log(`${name.padEnd(14)} left out: ${leftOut}`);
     files?.notPlayed({ name, what, leftOut });
+    rmSync(folder, { recursive: true, force: true });
     return 0;
   }
   const begun = performance.now();
@@ -109,10 +108,24 @@ async function run(part: Part, { seed, program, files }: RunOptions): Promise<nu
         return 1;
       },
     )
-    .finally(unmount);
+    .finally(undo);
   if (found > 0) console.log(`    what the processes said: ${folder}`);
   else rmSync(folder, { recursive: true, force: true });
   return found;
+}
+
+type Prepared = { readonly leftOut?: string; readonly undo: () => void };
+
+/** Checks what the scenario needs, and mounts its disk. */
+function prepared({ needs, diskMegabytes, diskOf = 'nats' }: Part, folder: string): Prepared {
+  const undo = () => {};
+  const leftOut = needs?.();
+  if (leftOut !== undefined) return { leftOut, undo };
+  if (diskMegabytes === undefined) return { undo };
+  const unmount = smallDisk(join(folder, diskOf), diskMegabytes);
+  return unmount
+    ? { undo: unmount }
+    : { leftOut: 'this user may not mount a disk in memory', undo };
 }
 
 function shown(outcome: Outcome): number {

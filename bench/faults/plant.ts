@@ -65,11 +65,19 @@ export async function plantSecondStart({ folder, chronicle, say }: Stage): Promi
 /** Sends a message without a key. Returns its receiver. */
 async function send({ cell, auditor, probes }: Stage, uid: string, to?: Address): Promise<Address> {
   const receiver = to ?? probes.addressIn(0);
-  const request: Request = { uid, client: uid, seq: 1, to: receiver, keyed: false, outcome: 'pending' };
+  const request: Request = {
+    uid,
+    client: uid,
+    seq: 1,
+    to: receiver,
+    keyed: false,
+    outcome: 'pending',
+  };
   auditor.request(request);
   const principal = { sub: 'planter', roles: [] };
   const answer = await cell.gateway.tell(receiver, { type: 'hard', uid }, { principal });
-  if (answer.kind !== 'accepted') throw new Error(`${uid} is not accepted: ${JSON.stringify(answer)}`);
+  if (answer.kind !== 'accepted')
+    throw new Error(`${uid} is not accepted: ${JSON.stringify(answer)}`);
   request.outcome = 'accepted';
   return receiver;
 }

@@ -38,12 +38,8 @@ export async function fullStreams(stage: Stage): Promise<void> {
  */
 export async function fullDisk(stage: Stage): Promise<void> {
   const { cell, say, chronicle } = stage;
-  const { folder } = cell.server;
-  const { bavail, bsize, type } = statfsSync(folder);
-  if (type !== TMPFS) throw new Error(`${folder} is no disk of its own: it will not be filled`);
-  const filler = join(folder, 'filler');
   const fault = chronicle.begin('the disk of NATS is full');
-  writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - LEFT_BYTES)));
+  const filler = fill(cell.server.folder, LEFT_BYTES);
   await refuses(stage);
   say('the disk is full');
   await sleep(FULL_MS);
@@ -52,6 +48,40 @@ export async function fullDisk(stage: Stage): Promise<void> {
   await cell.restartServer();
   fault.ended();
   await goesOn(stage, fault);
+}
+
+/** The disk of a worker is full: the rows of its shards cannot be written. */
+export async function fullWorkerDisk(stage: Stage): Promise<void> {
+  const { cell, say, chronicle, probes, folder } = stage;
+  const machine = 'w1';
+  const fault = chronicle.begin(`the disk of ${machine} is full`);
+  const shards = cell.shardsOf(machine);
+  const filler = fill(join(folder, machine), 0);
+  say(`the disk of ${machine} is full`);
+  const recovered = probes.recovered(shards);
+  await sleep(FULL_MS);
+  rmSync(filler);
+  fault.ended();
+  if (!cell.isRunning(machine)) {
+    say(`${machine} has ended: it is started again`);
+    await cell.start(machine);
+  }
+  fault.recovered(await recovered);
+  await cell.settled();
+}
+
+/** Fills a disk of its own. Returns the file that does. */
+function fill(folder: string, leftBytes: number): string {
+  const { bavail, bsize, type } = statfsSync(folder);
+  if (type !== TMPFS) throw new Error(`${folder} is no disk of its own: it will not be filled`);
+  const filler = join(folder, 'filler');
+  try {
+    writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - leftBytes)));
+  } catch (error) {
+    // the load has used up some of it meanwhile: the disk is full
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  }
+  return filler;
 }
 
 /** Waits until no shard accepts anything. */

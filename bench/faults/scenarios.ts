@@ -4,7 +4,10 @@ import { crashPoints } from './crash-points.ts';
 import { comeAndGo, rollingRestart, serverLate } from './changes.ts';
 import { crashAt, cutOff, killServer, killWorkers, slowDown, stopAndContinue } from './faults.ts';
 import { plantDuplicate, plantLoss, plantSecondStart } from './plant.ts';
-import { fullDisk, fullStreams } from './room.ts';
+import { clockJumps, noClocks } from './clocks.ts';
+import { fullDisk, fullStreams, fullWorkerDisk } from './room.ts';
+import { busyDisk, noSlowDisk, slowDisk } from './slow-disk.ts';
+import { rollingUpgrade } from './upgrade.ts';
 import type { Scenario } from './stage.ts';
 
 const others: readonly Scenario[] = [
@@ -48,6 +51,39 @@ const others: readonly Scenario[] = [
     what: 'the disk of NATS without room for 5 s',
     diskMegabytes: 64,
     run: fullDisk,
+  },
+  {
+    name: 'full-worker-disk',
+    what: 'the disk of a worker without room for 5 s',
+    diskMegabytes: 64,
+    diskOf: 'w1',
+    run: fullWorkerDisk,
+  },
+  {
+    name: 'slow-disk',
+    what: 'writes of NATS take 20 ms longer and those of a worker 200 ms, for 10 s each',
+    needs: noSlowDisk,
+    async run(stage) {
+      await slowDisk(stage, 'NATS', { delayMs: 20, forMs: 10_000 });
+      await slowDisk(stage, 'a worker', { delayMs: 200, forMs: 10_000 });
+    },
+  },
+  {
+    name: 'busy-disk',
+    what: 'other processes saturate the disk for 10 s',
+    run: (stage) => busyDisk(stage, 10_000),
+  },
+  {
+    name: 'clock-jumps',
+    what: 'the clocks of three workers jump by an hour forward, by one back, and by 400 days',
+    cell: { clocks: true },
+    needs: noClocks,
+    run: clockJumps,
+  },
+  {
+    name: 'upgrade',
+    what: 'every worker is replaced by another build, one is taken back meanwhile',
+    run: rollingUpgrade,
   },
   {
     name: 'rolling',

@@ -17,8 +17,12 @@ export type Scenario = {
   readonly cell?: Partial<Omit<CellOptions, 'folder' | 'program' | 'around'>>;
   /** some messages kill the worker that handles them, if it has that crash point */
   readonly killers?: boolean;
-  /** size of the server's disk in MB */
+  /** size of the disk in MB on which `diskOf` is; default the machine's disk */
   readonly diskMegabytes?: number;
+  /** NATS, or a machine with its worker; default NATS */
+  readonly diskOf?: 'nats' | 'w1';
+  /** why this machine cannot run the scenario; undefined when it can */
+  readonly needs?: () => string | undefined;
   run(stage: Stage): Promise<void>;
 };
 
@@ -26,6 +30,7 @@ export type Stage = {
   readonly cell: FaultCell;
   readonly probes: Probes;
   readonly auditor: TimedAuditor;
+  readonly load: Load;
   /** of the scenario's files */
   readonly folder: string;
   readonly random: Random;
@@ -80,7 +85,7 @@ export async function play(scenario: Scenario, options: StageOptions): Promise<O
     const load = new Load({ cell, auditor, random, clients, pauseMsMax, killers });
     const probes = new Probes(cell, auditor);
     const found = { chronicle: new Chronicle(), notes: [], wrong: [] };
-    const own = { cell, probes, auditor, folder, random: random.fork('faults') };
+    const own = { cell, probes, auditor, load, folder, random: random.fork('faults') };
     const stage: Stage = { ...own, say, ...found };
     await probes.awake();
     await scenario.run(stage);
