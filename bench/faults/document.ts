@@ -139,7 +139,7 @@ function verdictOf(scenarios: readonly ScenarioAccount[]): string {
   const failed = scenarios.filter((one) => one.failed !== undefined);
   const missing = scenarios.filter((one) => one.leftOut !== undefined);
   const sentences = [
-    `**${all('lost')} findings of lost messages, ${all('doubled')} of doubled messages, ${all('other')} others.**`,
+    `**Findings: ${all('lost')} of lost messages, ${all('doubled')} of doubled messages, ${all('other')} others.**`,
     ...failed.map(({ name }) => `The scenario ${name} was not played to its end.`),
     ...missing.map(({ name, leftOut }) => `The scenario ${name} was left out: ${leftOut}.`),
   ];
@@ -156,7 +156,7 @@ function rowOf(scenario: ScenarioAccount): string {
 
 function scenarioText(scenario: ScenarioAccount): string[] {
   const { name, what, startedAt, seconds, faults, sums, findings, notes } = scenario;
-  const head = [`## ${name}`, '', `${what}.`, ''];
+  const head = [`## ${name}`, '', `${what.charAt(0).toUpperCase()}${what.slice(1)}.`, ''];
   const { failed, leftOut } = scenario;
   if (leftOut !== undefined) return [...head, `Left out: ${leftOut}.`, ''];
   if (failed !== undefined) return [...head, 'Not played to its end:', '', ...block(failed)];

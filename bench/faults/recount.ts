@@ -172,5 +172,6 @@ function sum<R>(of: string, rows: readonly R[], partOf: (row: R) => string): Sum
     const part = partOf(row);
     parts[part] = (parts[part] ?? 0) + 1;
   }
-  return { of, total: rows.length, parts };
+  const byName = Object.entries(parts).toSorted(([a], [b]) => a.localeCompare(b, 'en'));
+  return { of, total: rows.length, parts: Object.fromEntries(byName) };
 }

@@ -139,7 +139,7 @@ test.skipIf(none !== '')(
       },
     });
     expect(found['lost']!.join('\n')).toMatch(/request probe-\d+ .* is lost/);
-    expect(found['doubled']!.join('\n')).toMatch(/input m\d+ has two turns/);
+    expect(found['doubled']!.join('\n')).toMatch(/input m\d+(\.\d+)? has two turns/);
     expect(faultsOf(outcome)).toEqual([]);
     const base = written(outcome);
     expect(checkAccount(`${base}.md`)).toEqual({
