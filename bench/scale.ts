@@ -122,7 +122,7 @@ export function scaleText(rows: readonly ScaleRow[], around: Surroundings): stri
     'of cores: the rate as a share of what all cores allow at this processor time per message',
     'by rate: rate divided by that of one worker and the number of workers',
     'by processor: processor time of a message with one worker divided by that with these',
-    `All processes share ${cores} cores: above ${Math.max(1, cores - 1)} workers the efficiency by rate shows the cores, not`,
-    'the runtime. The efficiency by processor time is what separate machines would keep.',
+    `All processes share ${cores} cores, so the efficiency by rate shows the cores, not the runtime.`,
+    'With a core for each process the efficiency by processor time remains.',
   ].join('\n');
 }
