@@ -19,7 +19,7 @@ import { type NatsServer, natsServers, startNats } from '../../test/servers/nats
 import { startTcpProxy, type TcpProxy } from '../../test/servers/tcp-proxy.ts';
 import { simActors } from '../../test/sim/actors.ts';
 import { BOSS } from '../../test/sim/workload.ts';
-import { clockEnvironment } from './clocks.ts';
+import { clockEnvironment } from './fake-clock.ts';
 import type { CrashPoint } from './crash-points.ts';
 import { until } from './until.ts';
 import { ENV, type WorkerSpec } from './worker.ts';
