@@ -1,4 +1,6 @@
-/** The clock of a worker that a scenario can set: libfaketime reads it from a file of the machine. */
+/**
+ * The clock of a worker that a scenario can set: libfaketime reads it from a file of the machine.
+ */
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
