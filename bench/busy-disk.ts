@@ -80,7 +80,7 @@ async function everySoOften(seconds: number, one: (at: number) => Promise<void>)
 }
 
 /** Writes a file of so many MiB again and again, for two minutes at most. */
-const startWriter = (path: string, mebibytes: number): ChildProcess =>
+export const startWriter = (path: string, mebibytes: number): ChildProcess =>
   startNode(`
     const { openSync, writeSync } = require('node:fs');
     const file = openSync(${JSON.stringify(path)}, 'w');
@@ -106,7 +106,7 @@ async function bareDelay(seconds: number): Promise<{ max: number; p99: number }>
 const startNode = (script: string): ChildProcess =>
   spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
 
-async function ended(child: ChildProcess): Promise<void> {
+export async function ended(child: ChildProcess): Promise<void> {
   const exit = once(child, 'exit');
   child.kill('SIGKILL');
   await exit;

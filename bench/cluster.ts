@@ -67,7 +67,7 @@ export const cluster = defineScenario({
 });
 
 /** In a new cell with this number of workers. */
-async function hops({ folder, pick }: Repeat, workers: number) {
+export async function hops({ folder, pick }: Repeat, workers: number) {
   const own = join(folder, `of-${workers}`);
   const server = await startServer(own);
   const node = { url: server.url, shards: SHARDS, folder: own };

@@ -3,13 +3,14 @@
  * of the same run, and compares with a saved baseline. `check` compares the figures with their
  * gates.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createModelCatalog, type ProviderSettings } from '../agent/models/catalog.ts';
 import { embedderOf } from '../agent/models/configured-embedder.ts';
 import { systemClock } from '../runtime/index.ts';
 import { defined } from '../protocols/defined.ts';
+import { checkAccount } from './faults/check-account.ts';
 import { faults } from './faults/main.ts';
 import { serveNode } from './harness/cell.ts';
 import { serveGateway } from './harness/gateway-host.ts';
@@ -17,85 +18,22 @@ import { serveEcho } from './harness/echo.ts';
 import { serveMcp } from './harness/mcp-server.ts';
 import { type Gate, parseGate, withGates } from './harness/gates.ts';
 import { compare, reportOf, verdictsOf } from './harness/report.ts';
-import { type Results, runScenarios } from './harness/runner.ts';
+import { type Baseline, defaultBaseline, readResults } from './harness/baselines.ts';
+import { machineFacts } from './harness/computer.ts';
+import { runScenarios } from './harness/runner.ts';
 import { type Scale, type Scenario, scales } from './harness/scenario.ts';
 import { serveSockets } from './harness/websocket-clients.ts';
 import { work } from './harness/worker.ts';
-import { activation } from './activation.ts';
-import { agent2agent } from './agent2agent.ts';
-import { channels } from './channels.ts';
+import { scenarios } from './scenarios.ts';
+import { scale } from './scale.ts';
 import { compareCheckouts } from './compare.ts';
-import { ask } from './ask.ts';
-import { busyDisk } from './busy-disk.ts';
-import { cluster } from './cluster.ts';
-import { clusterActors, clusterShards } from './cluster-growth.ts';
-import { clusterFailover, clusterFailoverCold } from './cluster-failover.ts';
-import { clusterLatency } from './cluster-latency.ts';
-import { clusterRun } from './cluster-run.ts';
-import { clusterPingpong, clusterSpawn } from './cluster-talk.ts';
-import { clusterTakeover } from './cluster-takeover.ts';
-import { commands } from './commands.ts';
-import { crowd } from './crowd.ts';
-import { edge } from './edge.ts';
-import { gateway } from './gateway.ts';
-import { history } from './history.ts';
-import { hop } from './hop.ts';
-import { idle } from './idle.ts';
-import { limits } from './limits.ts';
-import { mcp } from './mcp.ts';
 import { watchPage } from './page.ts';
-import { memorySearch } from './memory-search.ts';
-import { memoryVectors } from './memory-vectors.ts';
-import { pingpong } from './pingpong.ts';
-import { proofs } from './proofs.ts';
 import { measureRetrieval, retrievalText } from './retrieval/retrieval.ts';
-import { run } from './run.ts';
-import { sagas } from './sagas.ts';
-import { sessionsList } from './sessions-list.ts';
-import { spawn } from './spawn.ts';
-import { start } from './start.ts';
-import { turn } from './turn.ts';
-
-const scenarios: readonly Scenario[] = [
-  limits,
-  turn,
-  history,
-  hop,
-  ask,
-  busyDisk,
-  activation,
-  idle,
-  start,
-  commands,
-  run,
-  crowd,
-  spawn,
-  pingpong,
-  sessionsList,
-  memorySearch,
-  memoryVectors,
-  gateway,
-  channels,
-  edge,
-  agent2agent,
-  mcp,
-  sagas,
-  proofs,
-  cluster,
-  clusterLatency,
-  clusterFailover,
-  clusterFailoverCold,
-  clusterTakeover,
-  clusterRun,
-  clusterSpawn,
-  clusterPingpong,
-  clusterActors,
-  clusterShards,
-];
 
 const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
        npm run bench -- compare FOLDER scenario … [--rounds N] [--quick]
        npm run bench -- faults [--kills N] [--only NAME] [--seed N]
+       npm run bench -- scale [--workers N] [--quick] [--json FILE]
        npm run bench -- page [--minutes N] [--actors N]
        npm run bench -- retrieval PATH [--model NAME] [--url URL] [--questions N]
 
@@ -104,6 +42,8 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   check             run those that have gates; exit 1 when a threshold is missed
   compare           run scenarios in another checkout and in this one alternately
   faults            break a cluster of real processes under load and check every message
+  account FILE      count an account of \`faults\` again; exit 1 when anything differs or is missing
+  scale             the same load on 1 to N workers: rates, processor time, efficiency
   page              print what grows in a browser and in the server under load, and frame times
   retrieval         how well notes are found, by a public benchmark: a folder of BEIR, or a file of
                     LongMemEval
@@ -112,7 +52,8 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   --smoke           only shows that each scenario runs; its figures mean nothing
   --repeats N       repeats of each scenario, default 3; the median is reported
   --json FILE       write all figures and the properties of the machine
-  --baseline FILE   compare with the figures of a file; default bench/baseline.json
+  --baseline FILE   compare with the figures of a file; default that of this kind of machine in
+                    bench/baselines, else one of another kind, which is then said
   --gate S.F=N      another threshold for the figure F of scenario S
   --profile DIR     write CPU profiles of the measured processes
   --peers FOLDER    other libraries beside ours, where they were installed with npm: better-sqlite3,
@@ -121,6 +62,8 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   --kills N         of faults: kills of workers, default 100
   --only NAME       of faults: one scenario
   --seed N          of faults: repeats the random choices of a run
+  --account FILE    of faults: write the account of every message, see docs/faults.md
+  --workers N       of scale: the most workers, default 4
   --minutes N       of page: how long to watch, default 60
   --actors N        of page: sessions in the tree, default 10000
   --model NAME      of retrieval: a model of embeddings, as openai/text-embedding-3-small, whose key
@@ -142,6 +85,8 @@ else if (positionals[0] === 'gateway-host')
 else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ?? ''));
 else if (positionals[0] === 'faults' && options.help !== true)
   process.exit(await faults(faultsAsked()));
+else if (positionals[0] === 'account' && options.help !== true) process.exitCode = checked();
+else if (positionals[0] === 'scale' && options.help !== true) await scale(scaleAsked());
 else if (positionals[0] === 'page' && options.help !== true) await watchPage(pageAsked());
 else if (positionals[0] === 'retrieval' && options.help !== true) console.log(await retrieval());
 else if (options.help === true) console.log(usage);
@@ -154,7 +99,7 @@ async function bench(): Promise<number> {
   const check = positionals[0] === 'check';
   const names = check ? positionals.slice(1) : positionals;
   const gates = gatesAsked(options.gate);
-  const baseline = readBaseline(options.baseline);
+  const baseline = baselineAsked(options.baseline);
   const gated = scenarios.filter(({ name }) => gates.some((g) => g.figure.startsWith(`${name}.`)));
   const chosen = names.length > 0 ? names.map(named) : check ? gated : scenarios;
   const results = await runScenarios(chosen, {
@@ -165,7 +110,7 @@ async function bench(): Promise<number> {
     ...(options.peers === undefined ? {} : { peers: resolve(options.peers) }),
   });
   console.log(reportOf(results, gates));
-  if (baseline) console.log(compare(results, baseline));
+  if (baseline) console.log(compare(results, baseline.results));
   if (options.json !== undefined)
     writeFileSync(options.json, `${JSON.stringify(results, null, 1)}\n`);
   if (!check) return results.scenarios.some(({ status }) => status === 'failed') ? 1 : 0;
@@ -191,12 +136,33 @@ function compared(): string {
   }
 }
 
+function checked(): number {
+  const [, file = refuse('account needs the file of an account')] = positionals;
+  try {
+    const { text, passed } = checkAccount(file);
+    console.log(text);
+    return passed ? 0 : 1;
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+}
+
 function faultsAsked() {
-  const { kills = '100', only, seed } = options;
+  const { kills = '100', only, seed, account } = options;
   return {
     kills: wholeNumber('kills', kills),
-    ...defined({ only }),
+    ...defined({ only, account }),
     ...(seed === undefined ? {} : { seed: wholeNumber('seed', seed) }),
+  };
+}
+
+function scaleAsked() {
+  const { workers = '4', json, quick, smoke } = options;
+  return {
+    workersMax: wholeNumber('workers', workers),
+    scale:
+      smoke === true ? ('smoke' as const) : quick === true ? ('quick' as const) : ('full' as const),
+    ...defined({ json }),
   };
 }
 
@@ -267,7 +233,9 @@ function parse() {
         rounds: { type: 'string' },
         kills: { type: 'string' },
         only: { type: 'string' },
+        account: { type: 'string' },
         seed: { type: 'string' },
+        workers: { type: 'string' },
         minutes: { type: 'string' },
         actors: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
@@ -292,12 +260,12 @@ function wholeNumber(option: string, text: string): number {
     : refuse(`--${option} is a whole number from 1`);
 }
 
-/** The default file may be missing; one that is named must exist. */
-function readBaseline(path: string | undefined): Results | undefined {
+/** A file that is named must exist; the default is the one of this kind of machine. */
+function baselineAsked(path: string | undefined): Baseline | undefined {
   try {
-    return JSON.parse(readFileSync(path ?? 'bench/baseline.json', 'utf8')) as Results;
+    if (path === undefined) return defaultBaseline('bench/baselines', machineFacts());
+    return { results: readResults(path), path };
   } catch (error) {
-    if (path === undefined) return undefined;
     return refuse(`the baseline ${path} cannot be read: ${(error as Error).message}`);
   }
 }

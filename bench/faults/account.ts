@@ -6,14 +6,14 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { existsSync, readFileSync } from 'node:fs';
 import type { Address } from '../../protocols/address.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
+import type { Log } from '../../runtime/log/log.ts';
 import type { AskAnswer } from '../../runtime/index.ts';
 import { decodeActorRow } from '../../runtime/shard/turn/actor-row.ts';
 import { TABLE } from '../../runtime/shard/commit/fold.ts';
-import { type Auditor, type Seen, tallyOf } from '../../test/sim/auditor.ts';
+import { Auditor, type Request, type Seen, tallyOf } from '../../test/sim/auditor.ts';
 import {
   actorFaults,
   closingFaults,
@@ -23,7 +23,8 @@ import {
   unrest,
 } from '../../test/sim/closing.ts';
 import type { FaultCell } from './cell.ts';
-import type { Began } from './effects.ts';
+import { effectsOf } from './effects.ts';
+import { type CountRow, headOf, Places, type Row, rowsOf } from './evidence.ts';
 import type { Probes } from './load.ts';
 import { Tape } from './tape.ts';
 import { ENV } from './worker.ts';
@@ -69,6 +70,31 @@ export type Account = {
   readonly lost: readonly string[];
   readonly doubled: readonly string[];
   readonly other: readonly string[];
+  /** what all of this was counted from */
+  readonly rows: readonly Row[];
+  /** messages that a finding names by their place, by `shard input` */
+  readonly idAt: (shard: number, input: string) => string | undefined;
+};
+
+/** An auditor that records when each request was sent first. */
+export class TimedAuditor extends Auditor {
+  readonly sentAt = new Map<string, string>();
+
+  override request(request: Request): void {
+    this.sentAt.set(request.uid, new Date().toISOString());
+    super.request(request);
+  }
+}
+
+export type AccountOptions = {
+  /** of the scenario */
+  readonly folder: string;
+  /** all actors that may exist */
+  readonly actors: readonly string[];
+  /** default the cell's; a test reads it through another one that changes entries */
+  readonly log?: Log;
+  /** how long to wait until nothing changes; default two minutes */
+  readonly restMs?: number;
 };
 
 const REST_MS = 120_000;
@@ -79,29 +105,36 @@ const LOOKS_STILL = 10;
 /**
  * Waits until nothing changes, makes the decisions of an operator meanwhile, and audits everything.
  * Call it after every client has ended and every fault is over.
- *
- * @param actors all actors that may exist
  */
 export async function account(
   cell: FaultCell,
-  auditor: Auditor,
+  auditor: TimedAuditor,
   arrivals: Arrivals,
-  { folder, actors }: { readonly folder: string; readonly actors: readonly string[] },
+  { folder, actors, log = cell.ports.store.log, restMs }: AccountOptions,
 ): Promise<Account> {
-  const { ledger, requests } = auditor;
-  const tape = new Tape({ log: cell.ports.store.log, env: ENV, ledger, actors });
+  const { ledger, requests, sentAt } = auditor;
+  const places = new Places();
+  const tape = new Tape({ log, env: ENV, ledger, actors, onPlayed: places.played });
   const person = new Person(cell, auditor);
   const faults = ledger.faults;
-  await rest(auditor, () => tape.play(), person).catch(
+  await rest(auditor, () => tape.play(), person, restMs).catch(
     (error: Error) => void faults.push(error.message),
   );
   faults.push(...tape.left());
-  for (const { intent, attempt, cls } of begun(folder)) auditor.sawStart(intent, attempt, cls);
+  const effects = effectsOf(folder);
+  for (const { intent, attempt, cls } of effects) auditor.sawStart(intent, attempt, cls);
   arrivals.tell(auditor);
   faults.push(...closingFaults(auditor));
   const { state } = cell.ports.store;
   for (const { shard } of ledger.shards) faults.push(...stateFaults(ledger, shard, state));
-  return { ...sorted(faults), messages: ledger.turns, requests: requests.size, ...person.figures };
+  return {
+    ...sorted(faults),
+    messages: ledger.turns,
+    requests: requests.size,
+    ...person.figures,
+    rows: rowsOf({ auditor, places, sentAt, effects }),
+    idAt: (shard, input) => places.idAt(shard, input),
+  };
 }
 
 /**
@@ -110,7 +143,7 @@ export async function account(
  */
 export async function accountOfRows(
   cell: FaultCell,
-  auditor: Auditor,
+  auditor: TimedAuditor,
   probes: Probes,
 ): Promise<Account> {
   const { ledger, requests } = auditor;
@@ -127,7 +160,7 @@ export async function accountOfRows(
   };
   await rest(auditor, look, person).catch((error: Error) => void faults.push(error.message));
   for (const { shard } of ledger.shards) {
-    faults.push(...actorFaults(auditor, shard), ...countFaults(auditor, probes, shard));
+    faults.push(...actorFaults(auditor, shard), ...countFaults(countOf(auditor, probes, shard)));
   }
   const again = [...probes.answers].filter(([, { answer }]) => answer.kind === 'answered');
   for (const [uid, { shard, answer }] of again.slice(-REPEATED)) {
@@ -135,24 +168,41 @@ export async function accountOfRows(
     if (!isDeepStrictEqual(repeated, answer))
       faults.push(`${uid} was answered differently: ${JSON.stringify([answer, repeated])}`);
   }
-  return { ...sorted(faults), messages: ledger.turns, requests: requests.size, ...person.figures };
+  const heads = [...requests.values()].map((one) => headOf(auditor, one));
+  return {
+    ...sorted(faults),
+    messages: ledger.turns,
+    requests: requests.size,
+    ...person.figures,
+    rows: [
+      ...heads.map((head) => ({ ...head, copies: 'trimmed' as const })),
+      ...ledger.shards.map(({ shard }) => countOf(auditor, probes, shard)),
+    ],
+    idAt: () => undefined,
+  };
 }
 
 const REPEATED = 200;
 
-/** A probe counts each accepted ask once. An ask with an unknown append may be counted or not. */
-function* countFaults({ ledger }: Auditor, probes: Probes, shard: number): Generator<string> {
+/** What the probe of a shard must have counted, and what it counted. */
+function countOf({ ledger }: Auditor, probes: Probes, shard: number): CountRow {
   const asked = [...probes.answers.values()].filter((one) => one.shard === shard);
   const of = (kind: AskAnswer['kind']) => asked.filter(({ answer }) => answer.kind === kind);
   const unsure = of('refused').filter(
     ({ answer }) => answer.kind === 'refused' && answer.error.details?.['outcome'] === 'unknown',
-  );
+  ).length;
   const accepted = of('answered').length + of('timeout').length;
-  const bytes = ledger.row(shard, TABLE.actor, probes.addressIn(shard));
-  const n = bytes ? tallyOf(decodeActorRow(bytes))!.n : 0;
-  if (n < accepted) yield `of ${accepted} asks in shard ${shard} ${accepted - n} is lost`;
-  if (n > accepted + unsure.length)
-    yield `of ${accepted} asks in shard ${shard} some have two turns: ${n} were counted`;
+  const actor = probes.addressIn(shard);
+  const bytes = ledger.row(shard, TABLE.actor, actor);
+  const counted = bytes ? tallyOf(decodeActorRow(bytes))!.n : 0;
+  return { kind: 'count', actor, accepted, unsure, counted };
+}
+
+/** A probe counts each accepted ask once. An ask with an unknown append may be counted or not. */
+function* countFaults({ actor, accepted, unsure, counted }: CountRow): Generator<string> {
+  if (counted < accepted) yield `of ${accepted} asks to ${actor} ${accepted - counted} is lost`;
+  if (counted > accepted + unsure)
+    yield `of ${accepted} asks to ${actor} some have two turns: ${counted} were counted`;
 }
 
 function sorted(faults: readonly string[]): Pick<Account, 'lost' | 'doubled' | 'other'> {
@@ -164,32 +214,24 @@ function sorted(faults: readonly string[]): Pick<Account, 'lost' | 'doubled' | '
 }
 
 const isLoss = (fault: string) => /is lost|has no turn|has 0 ends|is settled to/.test(fault);
-const isDouble = (fault: string) => /lasting ends|has two turns|has [2-9] ends/.test(fault);
+const isDouble = (fault: string) =>
+  /lasting ends|ha(?:s|ve) two turns|has [2-9] ends|effect .* began \d+ times/.test(fault);
 
-function begun(folder: string): Began[] {
-  const file = `${folder}/effects`;
-  if (!existsSync(file)) return [];
-  // The last line of a killed worker may be incomplete.
-  return readFileSync(file, 'utf8')
-    .split('\n')
-    .filter((line) => line.endsWith('}'))
-    .map((line) => JSON.parse(line) as Began);
-}
-
-async function rest(auditor: Auditor, look: () => Promise<void>, person: Person): Promise<void> {
+async function rest(
+  auditor: Auditor,
+  look: () => Promise<void>,
+  person: Person,
+  restMs = REST_MS,
+): Promise<void> {
   // Reading what was stored under load takes time.
   await look();
-  for (
-    let still = 0, end = performance.now() + REST_MS;
-    still < LOOKS_STILL;
-    await sleep(LOOK_MS)
-  ) {
+  for (let still = 0, end = performance.now() + restMs; still < LOOKS_STILL; await sleep(LOOK_MS)) {
     const { turns } = auditor.ledger;
     await person.decide();
     await look();
     const why = unrest(auditor) ?? person.waits();
     still = why || auditor.ledger.turns !== turns ? 0 : still + 1;
-    if (why && performance.now() > end) throw new Error(`not idle within ${REST_MS} ms: ${why}`);
+    if (why && performance.now() > end) throw new Error(`not idle within ${restMs} ms: ${why}`);
   }
 }
 

@@ -19,6 +19,7 @@ import { type NatsServer, natsServers, startNats } from '../../test/servers/nats
 import { startTcpProxy, type TcpProxy } from '../../test/servers/tcp-proxy.ts';
 import { simActors } from '../../test/sim/actors.ts';
 import { BOSS } from '../../test/sim/workload.ts';
+import { clockEnvironment } from './fake-clock.ts';
 import type { CrashPoint } from './crash-points.ts';
 import { until } from './until.ts';
 import { ENV, type WorkerSpec } from './worker.ts';
@@ -38,6 +39,8 @@ export type CellOptions = {
   readonly timings?: Partial<Timings>;
   /** bytes per stream; default no limit */
   readonly maxBytes?: number;
+  /** the clock of each worker can be set; default false */
+  readonly clocks?: boolean;
   /** lets the auditor observe deliveries */
   readonly around?: (bus: Bus) => Bus;
 };
@@ -58,6 +61,8 @@ type StartOptions = {
   readonly crashAt?: CrashPoint;
   /** under the name of the previous process, like a worker that keeps dying; default a new name */
   readonly again?: boolean;
+  /** default the cell's */
+  readonly program?: readonly string[];
 };
 
 export class FaultCell {
@@ -113,16 +118,21 @@ export class FaultCell {
   }
 
   /** Starts a process on the machine. Resolves when it is ready. */
-  async start(machine: string, { crashAt, again = false }: StartOptions = {}): Promise<void> {
-    const { folder, program, shards, trims = false, timings = {} } = this.#o;
+  async start(machine: string, options: StartOptions = {}): Promise<void> {
+    const { folder, shards, trims = false, timings = {}, clocks = false } = this.#o;
+    const { crashAt, again = false, program = this.#o.program } = options;
     const { snapshotEvery = SNAPSHOT_EVERY } = this.#o;
     const name = (again && this.#workers.get(machine)?.name) || this.#nameFor(machine);
     const url = `nats://127.0.0.1:${this.proxy(machine).port}`;
     const records = { snapshotEvery, journalTail: snapshotEvery, keepsAll: !trims };
     const spec: WorkerSpec = { url, name, machine, shards, folder, timings, ...records };
-    const [command, ...args] = [...program, JSON.stringify(spec)];
-    const said = openSync(this.#saidBy(machine), 'a');
-    const env = { ...process.env, ...(crashAt && { TROUPE_CRASH_AT: crashAt }) };
+    const [command = '', ...args] = [...program, JSON.stringify(spec)];
+    const said = openSync(this.#logOf(machine), 'a');
+    const env = {
+      ...process.env,
+      ...(crashAt && { TROUPE_CRASH_AT: crashAt }),
+      ...(clocks && clockEnvironment(folder, machine)),
+    };
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', said], env });
     closeSync(said);
     const ended = once(child, 'close');
@@ -153,6 +163,20 @@ export class FaultCell {
     const { port, folder } = this.server;
     const path = natsServers().at(-1)!.path;
     this.server = await startNats({ path, folder, port });
+  }
+
+  /** Everything that the workers of the machine printed on stderr. */
+  saidBy(machine: string): string {
+    return readFileSync(this.#logOf(machine), 'utf8');
+  }
+
+  isRunning(machine: string): boolean {
+    return isRunning(this.#workers.get(machine)!.child);
+  }
+
+  /** Of the process that runs on the machine. */
+  pidOf(machine: string): number {
+    return this.#workers.get(machine)!.child.pid!;
   }
 
   /** Shards that the machine's worker owns, according to the gateway. */
@@ -211,12 +235,12 @@ export class FaultCell {
     }
   }
 
-  #saidBy(machine: string): string {
+  #logOf(machine: string): string {
     return join(this.#o.folder, `${machine}.log`);
   }
 
   #lastWords(machine: string): string {
-    return readFileSync(this.#saidBy(machine), 'utf8').slice(-2_000);
+    return this.saidBy(machine).slice(-2_000);
   }
 }
 

@@ -8,12 +8,14 @@ const LOOK_MS = 10;
 
 /** Stops each worker in turn and starts it again. */
 export async function rollingRestart(stage: Stage): Promise<void> {
-  const { cell, say } = stage;
+  const { cell, say, chronicle } = stage;
   await observed(stage, async () => {
     for (const machine of cell.machines) {
+      const fault = chronicle.begin(`SIGTERM of ${machine}, and its restart`);
       await cell.signal(machine, 'SIGTERM');
       say(`${machine} has ended`);
       await cell.start(machine);
+      fault.ended();
       await cell.settled();
     }
   });
@@ -23,7 +25,7 @@ export async function rollingRestart(stage: Stage): Promise<void> {
  * Starts one more worker, always of the same name, and stops it, alternately in order and by kill.
  */
 export async function comeAndGo(stage: Stage, everyMs: number, times: number): Promise<void> {
-  const { cell, say } = stage;
+  const { cell, say, chronicle } = stage;
   const guest = 'guest';
   await cell.addMachine(guest);
   await observed(stage, async () => {
@@ -31,26 +33,31 @@ export async function comeAndGo(stage: Stage, everyMs: number, times: number): P
       await cell.start(guest, { again: true });
       await sleep(everyMs);
       say(`${guest} held ${cell.shardsOf(guest).length} shards`);
-      await cell.signal(guest, at % 2 === 0 ? 'SIGTERM' : 'SIGKILL');
+      const signal = at % 2 === 0 ? 'SIGTERM' : 'SIGKILL';
+      const fault = chronicle.begin(`${signal} of ${guest}`);
+      await cell.signal(guest, signal);
       await sleep(everyMs);
+      fault.ended();
     }
   });
 }
 
 /** Stops all workers and the server; must be the last scenario. */
 export async function serverLate(stage: Stage, lateMs: number): Promise<void> {
-  const { cell, probes, recoveries } = stage;
+  const { cell, probes, chronicle } = stage;
+  const fault = chronicle.begin(`all workers start ${lateMs} ms before NATS`);
   for (const machine of cell.machines) await cell.signal(machine, 'SIGKILL');
   await cell.server.kill('SIGKILL');
   const started = Promise.all(cell.machines.map((machine) => cell.start(machine)));
   await sleep(lateMs);
   await cell.restartServer();
-  recoveries.push(...(await probes.recovered(probes.shards)));
+  fault.ended();
+  fault.recovered(await probes.recovered(probes.shards));
   await started;
 }
 
 /** Sends asks to every shard meanwhile; records the longest silence, the errors and the moves. */
-async function observed(stage: Stage, act: () => Promise<void>): Promise<void> {
+export async function observed(stage: Stage, act: () => Promise<void>): Promise<void> {
   const { cell, probes, notes, wrong } = stage;
   const moves = new Moves(cell);
   const watch = probes.watch(PROBE_EVERY_MS);

@@ -16,13 +16,15 @@ import { reservePort } from '../../test/servers/reserve-port.ts';
 import { natsServers, startNats } from '../../test/servers/nats.ts';
 import { Random } from '../../library/simulation/random.ts';
 import { ensureBuilt } from '../harness/program.ts';
+import { Chronicle } from './chronicle.ts';
+import type { RunRow } from './evidence.ts';
 import type { Outcome, StageOptions } from './stage.ts';
 import { until } from './until.ts';
 
 const TOKEN = 'faults-token-of-no-secret';
 const SESSIONS = 6;
-const WORKERS = ['w1', 'w2', 'w3'];
-const GATEWAY = 'gateway';
+export const WORKERS = ['w1', 'w2', 'w3'];
+export const GATEWAY = 'gateway';
 /** Share of the kills that hit the gateway. */
 const GATEWAY_SHARE = 0.3;
 const MESSAGE = 'Tell me something. [[words:60]] [[pace:300]]';
@@ -30,12 +32,49 @@ const READY_MS = 60_000;
 const WAIT_MS = 120_000;
 const bundle = fileURLToPath(new URL('../../dist/troupe.js', import.meta.url));
 
-type Sent = { readonly session: string; readonly runId: string; accepted: boolean };
+type Sent = {
+  readonly session: string;
+  readonly runId: string;
+  /** ISO 8601 */
+  readonly sentAt: string;
+  accepted: boolean;
+};
 
-export async function conversations(kills: number, options: StageOptions): Promise<Outcome> {
+/** What happens to the cluster during the conversations. */
+export type Act = (stage: {
+  readonly cluster: Program;
+  readonly random: Random;
+  readonly chronicle: Chronicle;
+  readonly say: (what: string) => void;
+}) => Promise<void>;
+
+export function conversations(kills: number, options: StageOptions): Promise<Outcome> {
+  const what = `${kills} kills -9 of workers and gateway of the program, in conversations`;
+  return underConversations({ name: 'conversations', what }, options, async (stage) => {
+    const { cluster, random, chronicle, say } = stage;
+    for (let kill = 1; kill <= kills; kill++) {
+      await sleep(random.whole(200, 2_000));
+      const name = random.chance(GATEWAY_SHARE) ? GATEWAY : random.pick(WORKERS);
+      say(`kill -9 of ${name}, ${kill} of ${kills}`);
+      const fault = chronicle.begin(`kill -9 of ${name}`);
+      await cluster.stop(name, 'SIGKILL');
+      await cluster.start(name);
+      fault.ended();
+    }
+  });
+}
+
+/** Starts the program as a cluster with people who talk, and accounts for their messages. */
+export async function underConversations(
+  scenario: Pick<Outcome, 'name' | 'what'>,
+  options: StageOptions,
+  act: Act,
+): Promise<Outcome> {
   const { seed, folder, say } = options;
   ensureBuilt();
   const begun = performance.now();
+  const startedAt = new Date().toISOString();
+  const chronicle = new Chronicle();
   const random = new Random(seed);
   const server = await startNats({
     path: natsServers().at(-1)!.path,
@@ -46,21 +85,14 @@ export async function conversations(kills: number, options: StageOptions): Promi
     await Promise.all([...WORKERS, GATEWAY].map((name) => cluster.start(name)));
     await cluster.ready();
     const people = new People(cluster, random.fork('people'), seed);
-    for (let kill = 1; kill <= kills; kill++) {
-      await sleep(random.whole(200, 2_000));
-      const name = random.chance(GATEWAY_SHARE) ? GATEWAY : random.pick(WORKERS);
-      say(`kill -9 of ${name}, ${kill} of ${kills}`);
-      await cluster.kill(name);
-      await cluster.start(name);
-    }
+    await act({ cluster, random, chronicle, say });
     await people.end();
     say('all is calm: the account is made');
-    const wrong = await people.account();
+    const audited = await people.account();
     const seconds = (performance.now() - begun) / 1_000;
-    const what = `${kills} kills -9 of workers and gateway of the program, in conversations`;
     const { messages, requests } = people;
-    const figures = { messages, requests, unknown: 0, seconds, recoveries: [], notes: [] };
-    return { name: 'conversations', what, seed, ...figures, ...wrong };
+    const figures = { messages, requests, unknown: 0, startedAt, seconds, notes: [] };
+    return { ...scenario, seed, ...figures, ...audited, faults: chronicle.faults };
   } finally {
     await cluster.end();
     await server.stop();
@@ -87,13 +119,14 @@ class Program {
     writeFileSync(join(folder, 'troupe.json5'), config);
   }
 
-  async start(name: string): Promise<void> {
+  /** @param build default this one */
+  async start(name: string, build = bundle): Promise<void> {
     const role = name === GATEWAY ? 'gateway' : 'worker';
     const token = ['--token', TOKEN, '--port', String(this.#port)];
     const own = ['--name', name, '--nats', this.#nats, '--config', this.#config];
     const said = openSync(join(this.#folder, `${name}.log`), 'a');
-    const child = spawn(process.execPath, [bundle, role, ...own, ...token], {
-      env: { PATH: process.env['PATH'], HOME: this.#folder, TROUPE_HOME: this.#folder },
+    const child = spawn(process.execPath, [build, role, ...own, ...token], {
+      env: this.environment,
       stdio: ['ignore', said, said],
     });
     closeSync(said);
@@ -111,16 +144,27 @@ class Program {
     return until('the cluster is ready', answers, READY_MS);
   }
 
-  async kill(name: string): Promise<void> {
+  /** Of every process of the cluster. */
+  get environment(): NodeJS.ProcessEnv {
+    return { PATH: process.env['PATH'], HOME: this.#folder, TROUPE_HOME: this.#folder };
+  }
+
+  /** Of a command of an operator. */
+  get operatorArguments(): readonly string[] {
+    return ['--nats', this.#nats, '--url', this.url, '--token', TOKEN];
+  }
+
+  /** Sends the signal. Resolves when the process has exited. */
+  async stop(name: string, signal: NodeJS.Signals): Promise<void> {
     const child = this.#running.get(name)!;
     const ended = once(child, 'exit');
     if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill('SIGKILL');
+    child.kill(signal);
     await ended;
   }
 
   async end(): Promise<void> {
-    for (const name of this.#running.keys()) await this.kill(name);
+    for (const name of this.#running.keys()) await this.stop(name, 'SIGKILL');
   }
 
   get #config(): string {
@@ -158,33 +202,41 @@ class People {
       await until('a message is accepted', () => this.#send(message), WAIT_MS);
   }
 
-  async account(): Promise<Pick<Outcome, 'lost' | 'doubled' | 'other'>> {
+  async account(): Promise<Pick<Outcome, 'lost' | 'doubled' | 'other' | 'rows' | 'idAt'>> {
     const wrong = { lost: [] as string[], doubled: [] as string[], other: [] as string[] };
+    const statuses = new Map<string, string>();
     for (const { runId } of this.#sent) {
       const client = await this.#connected();
       const wait = { runId, timeoutMs: WAIT_MS };
       const { status } = await client.request('agent.wait', wait, { timeoutMs: WAIT_MS });
+      statuses.set(runId, status);
       if (status !== 'ok') wrong.other.push(`the run ${runId} ended ${status}`);
     }
+    const rows: RunRow[] = [];
     for (let n = 0; n < SESSIONS; n++) {
       const entries = await this.#transcript(sessionOf(n));
       this.messages += entries.length;
-      const mine = this.#sent.filter(({ session }) => session === sessionOf(n));
-      for (const { runId } of mine)
-        for (const role of ['user', 'assistant']) {
-          const found = entries.filter((one) => one.role === role && one.runId === runId).length;
-          if (found < 1) wrong.lost.push(`${runId} is lost: ${role}`);
-          if (found > 1) wrong.doubled.push(`${runId} occurs ${found} times: ${role}`);
+      for (const message of this.#sent.filter(({ session }) => session === sessionOf(n))) {
+        const { runId } = message;
+        const found = (role: string) =>
+          entries.filter((one) => one.role === role && one.runId === runId).length;
+        const lines = { user: found('user'), assistant: found('assistant') };
+        for (const [role, times] of Object.entries(lines)) {
+          if (times < 1) wrong.lost.push(`${runId} is lost: ${role}`);
+          if (times > 1) wrong.doubled.push(`${runId} occurs ${times} times: ${role}`);
         }
+        rows.push({ kind: 'run', ...message, status: statuses.get(runId)!, ...lines });
+      }
     }
     this.#client?.close();
-    return wrong;
+    return { ...wrong, rows, idAt: () => undefined };
   }
 
   async #talk(): Promise<void> {
     for (let n = 1; !this.#ended; n++) {
       const session = sessionOf(this.#random.whole(0, SESSIONS - 1));
-      const message = { session, runId: `run-${this.#seed}-${n}`, accepted: false };
+      const sentAt = new Date().toISOString();
+      const message = { session, runId: `run-${this.#seed}-${n}`, sentAt, accepted: false };
       this.#sent.push(message);
       await this.#send(message);
       await sleep(this.#random.whole(50, 400));

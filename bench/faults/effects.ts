@@ -2,6 +2,8 @@
  * The external actions of effects in real processes. Every start is a line of a file that all
  * workers share; a written line survives any kill.
  */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Address } from '../../protocols/address.ts';
@@ -25,3 +27,17 @@ export const worldOf = (write: (line: string) => void): World => ({
     return fate === 1 ? 'ask' : { outcome: { actor: id as Address, n: 0, of: id } };
   },
 });
+
+/** The file of a cell's folder with one line for each start. */
+export const effectsFile = (folder: string): string => join(folder, 'effects');
+
+/** All starts so far. */
+export function effectsOf(folder: string): Began[] {
+  const file = effectsFile(folder);
+  if (!existsSync(file)) return [];
+  // The last line of a killed worker may be incomplete.
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line.endsWith('}'))
+    .map((line) => JSON.parse(line) as Began);
+}

@@ -1,5 +1,6 @@
 /** Faults: what a scenario does to the processes of a cell. Each fault is measured and undone. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { OpenFault } from './chronicle.ts';
 import type { CrashPoint } from './crash-points.ts';
 import type { Stage } from './stage.ts';
 import { until } from './until.ts';
@@ -10,10 +11,11 @@ export async function killWorkers(stage: Stage, kills: number): Promise<void> {
   for (let kill = 1; kill <= kills; kill++) {
     await sleep(random.whole(0, 1_000));
     const name = random.pick(cell.holders);
-    await hit(stage, name, `kill -9 of ${name}, ${kill} of ${kills}`, () =>
+    const fault = await hit(stage, name, `kill -9 of ${name}, ${kill} of ${kills}`, () =>
       cell.signal(name, 'SIGKILL'),
     );
     await cell.start(name);
+    fault.ended();
     await cell.settled();
   }
 }
@@ -25,9 +27,12 @@ export async function stopAndContinue(stage: Stage, forMs: number): Promise<void
   const { cell, random } = stage;
   const name = random.pick(cell.holders);
   const over = sleep(forMs);
-  await hit(stage, name, `SIGSTOP of ${name} for ${forMs} ms`, () => cell.signal(name, 'SIGSTOP'));
+  const fault = await hit(stage, name, `SIGSTOP of ${name} for ${forMs} ms`, () =>
+    cell.signal(name, 'SIGSTOP'),
+  );
   await over;
   await cell.signal(name, 'SIGCONT');
+  fault.ended();
   await cell.settled();
 }
 
@@ -37,7 +42,7 @@ export async function cutOff(stage: Stage, how: 'half-open' | 'refused', forMs: 
   const name = random.pick(cell.holders);
   const proxy = cell.proxy(name);
   const over = sleep(forMs);
-  await hit(stage, name, `${name} is ${how} for ${forMs} ms`, async () => {
+  const fault = await hit(stage, name, `${name} is ${how} for ${forMs} ms`, async () => {
     if (how === 'half-open') return proxy.pause();
     proxy.refuse(true);
     proxy.cut();
@@ -47,6 +52,7 @@ export async function cutOff(stage: Stage, how: 'half-open' | 'refused', forMs: 
   proxy.resume();
   // a connection that was opened while no bytes passed is useless
   if (how === 'half-open') proxy.cut();
+  fault.ended();
   await cell.settled();
 }
 
@@ -55,28 +61,32 @@ export async function slowDown(stage: Stage, delayMs: number, forMs: number): Pr
   const { cell, random } = stage;
   const name = random.pick(cell.holders);
   const over = sleep(forMs);
-  await hit(stage, name, `${name} is ${delayMs} ms away for ${forMs} ms`, async () =>
+  const fault = await hit(stage, name, `${name} is ${delayMs} ms away for ${forMs} ms`, async () =>
     cell.proxy(name).delay(delayMs),
   );
   await over;
   cell.proxy(name).delay(0);
+  fault.ended();
   await cell.settled();
 }
 
 /** kill -9 of the server, and its restart after a time. */
 export async function killServer(stage: Stage, downMs: number): Promise<void> {
-  const { cell, probes, recoveries, say } = stage;
-  say(`kill -9 of NATS, down for ${downMs} ms`);
+  const { cell, probes, chronicle, say } = stage;
+  const what = `kill -9 of NATS, down for ${downMs} ms`;
+  say(what);
+  const fault = chronicle.begin(what);
   await cell.server.kill('SIGKILL');
   await sleep(downMs);
   await cell.restartServer();
-  recoveries.push(...(await probes.recovered(probes.shards)));
+  fault.ended();
+  fault.recovered(await probes.recovered(probes.shards));
   await cell.settled();
 }
 
 /** Ends one worker after the other on one machine, each at another crash point. */
 export async function crashAt(stage: Stage, points: readonly CrashPoint[]): Promise<void> {
-  const { cell, random, say, notes } = stage;
+  const { cell, random, say, notes, chronicle } = stage;
   const machine = random.pick(cell.holders);
   await cell.signal(machine, 'SIGKILL');
   for (const point of points) {
@@ -86,7 +96,9 @@ export async function crashAt(stage: Stage, points: readonly CrashPoint[]): Prom
       await until(`${machine} holds a shard`, () => cell.shardsOf(machine).length > 0);
       void cell.signal(machine, 'SIGTERM');
     }
+    const fault = chronicle.begin(`${machine} kills itself at ${point}`);
     await cell.died(machine);
+    fault.ended();
     say(`${machine} died at ${point}`);
   }
   await cell.start(machine);
@@ -96,15 +108,17 @@ export async function crashAt(stage: Stage, points: readonly CrashPoint[]): Prom
 
 /** Causes the fault and records, for each shard of the worker, when its actors take turns again. */
 async function hit(
-  { cell, probes, recoveries, say }: Stage,
+  { cell, probes, chronicle, say }: Stage,
   name: string,
   what: string,
   act: () => Promise<void>,
-): Promise<void> {
+): Promise<OpenFault> {
   const shards = cell.shardsOf(name);
+  const fault = chronicle.begin(what);
   const acted = act();
   const times = await probes.recovered(shards);
   await acted;
-  recoveries.push(...times);
+  fault.recovered(times);
   say(`${what}: ${times.map((ms) => Math.round(ms)).join(' ')} ms`);
+  return fault;
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
+import type { OpenFault } from './chronicle.ts';
 import type { Stage } from './stage.ts';
 import { until } from './until.ts';
 
@@ -17,16 +18,18 @@ const LEFT_BYTES = 256 * 1024;
 
 /** The streams of the cell reach their limit of bytes; later the limit is removed. */
 export async function fullStreams(stage: Stage): Promise<void> {
-  const { cell, say } = stage;
+  const { cell, say, chronicle } = stage;
   await refuses(stage);
   say('the streams are full');
+  const fault = chronicle.begin('the streams are at their limit of bytes');
   await sleep(FULL_MS);
   const nc = await connect({ servers: [cell.server.url] });
   const manager = await jetstreamManager(nc);
   for await (const { config } of manager.streams.list())
     await manager.streams.update(config.name, { max_bytes: -1 });
   await nc.close();
-  await goesOn(stage);
+  fault.ended();
+  await goesOn(stage, fault);
 }
 
 /**
@@ -34,19 +37,51 @@ export async function fullStreams(stage: Stage): Promise<void> {
  * scenario frees the disk and restarts it.
  */
 export async function fullDisk(stage: Stage): Promise<void> {
-  const { cell, say } = stage;
-  const { folder } = cell.server;
-  const { bavail, bsize, type } = statfsSync(folder);
-  if (type !== TMPFS) throw new Error(`${folder} is no disk of its own: it will not be filled`);
-  const filler = join(folder, 'filler');
-  writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - LEFT_BYTES)));
+  const { cell, say, chronicle } = stage;
+  const fault = chronicle.begin('the disk of NATS is full');
+  const filler = fill(cell.server.folder, LEFT_BYTES);
   await refuses(stage);
   say('the disk is full');
   await sleep(FULL_MS);
   rmSync(filler);
   await cell.server.kill('SIGKILL');
   await cell.restartServer();
-  await goesOn(stage);
+  fault.ended();
+  await goesOn(stage, fault);
+}
+
+/** The disk of a worker is full: the rows of its shards cannot be written. */
+export async function fullWorkerDisk(stage: Stage): Promise<void> {
+  const { cell, say, chronicle, probes, folder } = stage;
+  const machine = 'w1';
+  const fault = chronicle.begin(`the disk of ${machine} is full`);
+  const shards = cell.shardsOf(machine);
+  const filler = fill(join(folder, machine), 0);
+  say(`the disk of ${machine} is full`);
+  const recovered = probes.recovered(shards);
+  await sleep(FULL_MS);
+  rmSync(filler);
+  fault.ended();
+  if (!cell.isRunning(machine)) {
+    say(`${machine} has ended: it is started again`);
+    await cell.start(machine);
+  }
+  fault.recovered(await recovered);
+  await cell.settled();
+}
+
+/** Fills a disk of its own. Returns the file that does. */
+function fill(folder: string, leftBytes: number): string {
+  const { bavail, bsize, type } = statfsSync(folder);
+  if (type !== TMPFS) throw new Error(`${folder} is no disk of its own: it will not be filled`);
+  const filler = join(folder, 'filler');
+  try {
+    writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - leftBytes)));
+  } catch (error) {
+    // the load has used up some of it meanwhile: the disk is full
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  }
+  return filler;
 }
 
 /** Waits until no shard accepts anything. */
@@ -54,8 +89,8 @@ async function refuses({ probes }: Stage): Promise<void> {
   await until('no shard takes anything', () => probes.noneAnswers(), FILL_MS);
 }
 
-async function goesOn({ probes, recoveries, cell }: Stage): Promise<void> {
-  recoveries.push(...(await probes.recovered(probes.shards)));
+async function goesOn({ probes, cell }: Stage, fault: OpenFault): Promise<void> {
+  fault.recovered(await probes.recovered(probes.shards));
   await cell.settled();
 }
 

@@ -3,7 +3,12 @@ import type { CrashPoint } from './crash-points.ts';
 import { crashPoints } from './crash-points.ts';
 import { comeAndGo, rollingRestart, serverLate } from './changes.ts';
 import { crashAt, cutOff, killServer, killWorkers, slowDown, stopAndContinue } from './faults.ts';
-import { fullDisk, fullStreams } from './room.ts';
+import { plantDuplicate, plantLoss, plantSecondStart } from './plant.ts';
+import { clockJumps } from './clocks.ts';
+import { noClocks } from './fake-clock.ts';
+import { fullDisk, fullStreams, fullWorkerDisk } from './room.ts';
+import { busyDisk, noSlowDisk, slowDisk } from './slow-disk.ts';
+import { rollingUpgrade } from './upgrade.ts';
 import type { Scenario } from './stage.ts';
 
 const others: readonly Scenario[] = [
@@ -49,6 +54,39 @@ const others: readonly Scenario[] = [
     run: fullDisk,
   },
   {
+    name: 'full-worker-disk',
+    what: 'the disk of a worker without room for 5 s',
+    diskMegabytes: 64,
+    diskOf: 'w1',
+    run: fullWorkerDisk,
+  },
+  {
+    name: 'slow-disk',
+    what: 'writes of NATS take 20 ms longer and those of a worker 200 ms, for 10 s each',
+    needs: noSlowDisk,
+    async run(stage) {
+      await slowDisk(stage, 'NATS', { delayMs: 20, forMs: 10_000 });
+      await slowDisk(stage, 'a worker', { delayMs: 200, forMs: 10_000 });
+    },
+  },
+  {
+    name: 'busy-disk',
+    what: 'other processes saturate the disk for 10 s',
+    run: (stage) => busyDisk(stage, 10_000),
+  },
+  {
+    name: 'clock-jumps',
+    what: 'the clocks of three workers jump by an hour forward, by one back, and by 400 days',
+    cell: { clocks: true },
+    needs: noClocks,
+    run: clockJumps,
+  },
+  {
+    name: 'upgrade',
+    what: 'every worker is replaced by another build, one is taken back meanwhile',
+    run: rollingUpgrade,
+  },
+  {
     name: 'rolling',
     what: 'every worker is restarted in turn',
     run: rollingRestart,
@@ -72,6 +110,21 @@ const others: readonly Scenario[] = [
     cell: { timings: { heartbeatMs: 50, deadAfterMs: 500, joinSettleMs: 100, minStayMs: 100 } },
     killers: true,
     run: (stage) => crashAt(stage, Object.keys(crashPoints) as CrashPoint[]),
+  },
+];
+
+/** Errors that the auditor must find; each runs only when it is named. */
+export const planted: readonly Scenario[] = [
+  { name: 'planted-loss', what: 'an accepted message is deleted from its mailbox', run: plantLoss },
+  {
+    name: 'planted-duplicate',
+    what: 'an accepted message is stored a second time',
+    run: plantDuplicate,
+  },
+  {
+    name: 'planted-effect',
+    what: 'the action of an effect that may start once runs again',
+    run: plantSecondStart,
   },
 ];
 

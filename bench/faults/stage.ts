@@ -3,11 +3,11 @@
  * load ends, all processes are started, and the auditor runs.
  */
 import { availableParallelism, loadavg } from 'node:os';
-import { Auditor } from '../../test/sim/auditor.ts';
 import { Random } from '../../library/simulation/random.ts';
 import { percentile } from '../harness/statistics.ts';
-import { type Account, account, accountOfRows, Arrivals } from './account.ts';
+import { type Account, account, accountOfRows, Arrivals, TimedAuditor } from './account.ts';
 import { type CellOptions, FaultCell } from './cell.ts';
+import { Chronicle, type InjectedFault } from './chronicle.ts';
 import { Load, Probes } from './load.ts';
 
 export type Scenario = {
@@ -17,17 +17,25 @@ export type Scenario = {
   readonly cell?: Partial<Omit<CellOptions, 'folder' | 'program' | 'around'>>;
   /** some messages kill the worker that handles them, if it has that crash point */
   readonly killers?: boolean;
-  /** size of the server's disk in MB */
+  /** size of the disk in MB on which `diskOf` is; default the machine's disk */
   readonly diskMegabytes?: number;
+  /** NATS, or a machine with its worker; default NATS */
+  readonly diskOf?: 'nats' | 'w1';
+  /** why this machine cannot run the scenario; undefined when it can */
+  readonly needs?: () => string | undefined;
   run(stage: Stage): Promise<void>;
 };
 
 export type Stage = {
   readonly cell: FaultCell;
   readonly probes: Probes;
+  readonly auditor: TimedAuditor;
+  readonly load: Load;
+  /** of the scenario's files */
+  readonly folder: string;
   readonly random: Random;
-  /** time from a fault to the next turn of an affected actor, milliseconds */
-  readonly recoveries: number[];
+  /** receives each fault */
+  readonly chronicle: Chronicle;
   /** other figures, `longest gap 812 ms` */
   readonly notes: string[];
   /** problems that the scenario itself found */
@@ -50,8 +58,10 @@ export type Outcome = Account & {
   readonly name: string;
   readonly what: string;
   readonly seed: number;
+  /** ISO 8601 */
+  readonly startedAt: string;
   readonly seconds: number;
-  readonly recoveries: readonly number[];
+  readonly faults: readonly InjectedFault[];
   readonly notes: readonly string[];
 };
 
@@ -62,6 +72,7 @@ const WORKERS = 3;
 export async function play(scenario: Scenario, options: StageOptions): Promise<Outcome> {
   const { seed, folder, program, clients, pauseMsMax, say } = options;
   const begun = performance.now();
+  const startedAt = new Date().toISOString();
   const arrivals = new Arrivals();
   const cellOptions = { shards: SHARDS, workers: WORKERS, ...scenario.cell };
   const { around } = arrivals;
@@ -69,12 +80,13 @@ export async function play(scenario: Scenario, options: StageOptions): Promise<O
   try {
     arrivals.watch(cell);
     const random = new Random(seed);
-    const auditor = new Auditor(cell.gateway.cell, cellOptions.shards);
+    const auditor = new TimedAuditor(cell.gateway.cell, cellOptions.shards);
     const { killers = false } = scenario;
     const load = new Load({ cell, auditor, random, clients, pauseMsMax, killers });
     const probes = new Probes(cell, auditor);
-    const found = { recoveries: [], notes: [], wrong: [] };
-    const stage: Stage = { cell, probes, random: random.fork('faults'), say, ...found };
+    const found = { chronicle: new Chronicle(), notes: [], wrong: [] };
+    const own = { cell, probes, auditor, load, folder, random: random.fork('faults') };
+    const stage: Stage = { ...own, say, ...found };
     await probes.awake();
     await scenario.run(stage);
     await load.end();
@@ -84,10 +96,11 @@ export async function play(scenario: Scenario, options: StageOptions): Promise<O
       ? await accountOfRows(cell, auditor, probes)
       : await account(cell, auditor, arrivals, { folder, actors: load.actors });
     const { name, what } = scenario;
-    const { recoveries, notes, wrong } = stage;
+    const { chronicle, notes, wrong } = stage;
+    const { faults } = chronicle;
     const seconds = (performance.now() - begun) / 1_000;
     const other = [...audited.other, ...wrong];
-    return { ...audited, other, name, what, seed, seconds, recoveries, notes };
+    return { ...audited, other, name, what, seed, startedAt, seconds, faults, notes };
   } finally {
     await cell.close();
   }
@@ -95,7 +108,8 @@ export async function play(scenario: Scenario, options: StageOptions): Promise<O
 
 /** One line of text. */
 export function lineOf(outcome: Outcome): string {
-  const { name, what, seed, seconds, recoveries, notes, messages, requests } = outcome;
+  const { name, what, seed, seconds, notes, messages, requests } = outcome;
+  const recoveries = outcome.faults.flatMap(({ recoveriesMs }) => recoveriesMs);
   const { lost, doubled, other, unknown } = outcome;
   const ms = (share: number) => `${Math.round(percentile(recoveries, share))} ms`;
   return [

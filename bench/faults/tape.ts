@@ -33,18 +33,22 @@ export type TapeOptions = {
   readonly ledger: Ledger;
   /** actors that may have a transcript */
   readonly actors: readonly string[];
+  /** receives each entry in the order in which the ledger does */
+  readonly onPlayed?: (entry: Stored) => void;
 };
 
 export class Tape {
   readonly #log: Log;
   readonly #env: string;
   readonly #ledger: Ledger;
+  readonly #onPlayed: (entry: Stored) => void;
   readonly #reels: readonly Reel[];
   /** by subject, the position of the last played entry */
   readonly #played = new Map<string, number>();
 
-  constructor({ log, env, ledger, actors }: TapeOptions) {
+  constructor({ log, env, ledger, actors, onPlayed = () => {} }: TapeOptions) {
     this.#log = log;
+    this.#onPlayed = onPlayed;
     this.#env = env;
     this.#ledger = ledger;
     const reel = (subject: string, isDue: Reel['isDue']): Reel => {
@@ -96,6 +100,7 @@ export class Tape {
       const entry = reel.waiting[next]!;
       if (!reel.isDue(entry)) break;
       this.#ledger.stored(entry);
+      this.#onPlayed(entry);
       this.#played.set(reel.subject, entry.position);
     }
     reel.waiting = reel.waiting.slice(next);

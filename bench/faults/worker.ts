@@ -10,7 +10,7 @@ import type { Timings } from '../../runtime/cluster/heartbeat.ts';
 import { killer, simActors } from '../../test/sim/actors.ts';
 import { BOSS } from '../../test/sim/workload.ts';
 import { type CrashPoint, withCrashPoint } from './crash-points.ts';
-import { worldOf } from './effects.ts';
+import { effectsFile, worldOf } from './effects.ts';
 
 export const ENV = 'faults';
 
@@ -55,7 +55,7 @@ export async function serveWorker(spec: WorkerSpec): Promise<void> {
     actors: simActors,
     env: ENV,
     supervisor: BOSS,
-    services: worldOf((line) => appendFileSync(join(folder, 'effects'), `${line}\n`)),
+    services: worldOf((line) => appendFileSync(effectsFile(folder), `${line}\n`)),
     snapshotEvery,
     journalTail,
     onAlarm,

@@ -10,7 +10,10 @@ export type Gate = {
   readonly goal?: number;
 };
 
-/** On a machine of two cores, scale `full`. */
+/**
+ * On a machine of two cores, scale `full`. A tenth of the measured performance fails each of them
+ * (`test/bench/scale.test.ts`).
+ */
 export const gates: readonly Gate[] = [
   { figure: 'turn.turnsPerSecond', threshold: 10_000, goal: 20_000 },
   // Share of the strictest limit, and of the limit with the transition that XState publishes. They
@@ -18,7 +21,8 @@ export const gates: readonly Gate[] = [
   { figure: 'turn.ofLimit', threshold: 0.08, goal: 0.5 },
   { figure: 'turn.ofPublicLimit', threshold: 0.3, goal: 0.5 },
   { figure: 'history.summary', threshold: 1.03 },
-  { figure: 'activation.p99Ms', threshold: 1 },
+  // The required 1 ms is a hundred times what is measured: code ten times slower would pass.
+  { figure: 'activation.p99Ms', threshold: 0.08 },
   { figure: 'idle.diskBytesPerActor', threshold: 1_024 },
   { figure: 'idle.memoryGrowthMb', threshold: 100 },
   { figure: 'start.readyMs', threshold: 1_000 },
@@ -46,7 +50,8 @@ export const gates: readonly Gate[] = [
   { figure: 'edge.externalHalfAckP95Ms', threshold: 50 },
   { figure: 'edge.externalHalfP99Ms', threshold: 20 },
   { figure: 'sagas.ackP95Ms', threshold: 1_000 },
-  { figure: 'sagas.lateP95S', threshold: 60 },
+  // 60 s beyond an ETA of 600 s are required, which sagas of seconds could hardly miss.
+  { figure: 'sagas.doneP95S', threshold: 40 },
   { figure: 'sagas.unfinished', threshold: 0 },
   { figure: 'sagas.faulty', threshold: 0 },
   { figure: 'sagas.deadLetters', threshold: 0 },

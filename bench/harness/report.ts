@@ -2,6 +2,7 @@
  * Results as text: a table per scenario, the comparison with a baseline, and the verdicts of gates.
  */
 import { type Gate, judge, type Verdict } from './gates.ts';
+import { kindOf } from './baselines.ts';
 import type { Figure, Results, ScenarioResult } from './runner.ts';
 import { moreIsBetter, type Unit } from './scenario.ts';
 
@@ -114,7 +115,10 @@ export function compare(results: Results, baseline: Results): string {
     }
   }
   const differs = baseline.scale === results.scale ? '' : ` (its scale was ${baseline.scale})`;
-  const head = `\ncompared with ${baseline.startedAt} on ${baseline.machine.cpu}${differs}`;
+  const [here, there] = [kindOf(results.machine), kindOf(baseline.machine)];
+  const other =
+    here === there ? '' : `\n  ANOTHER KIND OF MACHINE: this is ${here}; only ratios count`;
+  const head = `\ncompared with ${baseline.startedAt} on ${there}${differs}${other}`;
   return rows.length > 1 ? `${head}\n${aligned(rows)}` : `${head}: no figure in common`;
 }
 

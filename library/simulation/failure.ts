@@ -43,6 +43,8 @@ export type SimulationReplay = {
   readonly sequence: string;
   /** the recorded turns of each actor, in the form of `GET /v1/actors/{actor}/recording` */
   readonly recordings: readonly (ActorRecording & { readonly actor: string })[];
+  /** the turns of each actor as the page shows them, oldest first */
+  readonly turns: readonly { readonly actor: string; readonly turns: readonly ActorTurn[] }[];
 };
 
 /** What is known about a history beside its run. */
@@ -85,6 +87,7 @@ export async function failureOf(
     history,
     sequence,
     recordings,
+    turns: actors.map((actor) => ({ actor, turns: turnsOfActor(turns, actor) })),
   };
   const text = [
     `seed ${seed} breaks the rule '${rule}' after ${at} ms: ${why}`,
@@ -137,6 +140,11 @@ async function turnsOf(system: System, actors: readonly string[]): Promise<Turns
   }
   return turns;
 }
+
+const turnsOfActor = (turns: Turns, actor: string): ActorTurn[] =>
+  [...turns]
+    .flatMap(([key, turn]) => (key === `${actor} ${turn.turn}` ? [turn] : []))
+    .toSorted((a, b) => a.turn - b.turn);
 
 async function recordingsOf(system: System, actors: readonly string[]) {
   const recordings: (ActorRecording & { actor: string })[] = [];

@@ -111,8 +111,19 @@ export class Auditor {
     const ends = this.fatesOf(id)
       .filter(({ final }) => final)
       .map(({ result, view }) => `${result} in turn ${view.turn.turnNo} of shard ${view.shard}`);
+    const letter = this.letterOf(id);
+    return letter ? [...ends, `letter ${letter}`] : ends;
+  }
+
+  /** The reason of the dead letter that a message became while it waited. */
+  letterOf(id: string): string | undefined {
     const letter = this.#letters.get(id);
-    return letter && DROPPED.has(letter) ? [...ends, `letter ${letter}`] : ends;
+    return letter && DROPPED.has(letter) ? letter : undefined;
+  }
+
+  /** By effect of class `once`, how often it started and how often that was decided again. */
+  get starts(): ReadonlyMap<string, { readonly starts: number; readonly again: number }> {
+    return this.#starts;
   }
 
   /** Ids of the copies of a request that have a turn. */

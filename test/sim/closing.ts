@@ -97,7 +97,8 @@ function* sentFaults(auditor: Auditor, s: ShardLedger): Generator<string> {
   }
 }
 
-const isStashed = (ledger: Ledger, item: OutItem): boolean =>
+/** Whether the message waits in the stash of an actor. */
+export const isStashed = (ledger: Ledger, item: OutItem): boolean =>
   ledger.shards.some(({ shard }) =>
     [...ledger.table(shard, TABLE.stash)].some(
       ([, bytes]) => decode<{ item?: OutItem }>(bytes).item?.id === item.id,
@@ -166,7 +167,7 @@ const answersFor = ({ code, message }: ErrorData): boolean =>
 const LASTING = new Set(['applied', 'ignored', 'expired', 'crashed', 'poison']);
 
 /** Whether a fate is stored under the key of the request, or would be visible twice. */
-const lasts = ({ result, view }: Fate): boolean => {
+export const lasts = ({ result, view }: Fate): boolean => {
   const { why = '' } = view.turn;
   if (result !== 'refused') return LASTING.has(result);
   return !ERRORS[why.split(':')[0] as ErrorCode].retriable && !/the idempotency key/.test(why);

@@ -26,7 +26,8 @@ const formats: readonly RecordFormat[] = [
   },
 ];
 
-const asNext: esbuild.Plugin = {
+/** Replaces the version and the formats of this version. */
+export const asNext: esbuild.Plugin = {
   name: 'next-version',
   setup(build) {
     build.onLoad({ filter: /runtime\/shard\/commit\/formats\.ts$/ }, () => ({

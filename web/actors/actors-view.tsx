@@ -7,7 +7,9 @@ import type { ActorSummary } from '../../protocols/actor-view.ts';
 import { ActorList, type ActorListState, NO_ACTORS } from './actor-list.ts';
 import { ActorView } from './actor-view.tsx';
 import type { ActorsGateway } from './gateway.ts';
+import { lazy } from '../shell/lazy.tsx';
 import { addActorStyle } from './looks.ts';
+import type { ReplayViewProps } from './replay-view.tsx';
 import { strings } from './strings.ts';
 import {
   filtered,
@@ -34,6 +36,8 @@ export type ActorsViewProps = {
   readonly onParams: (params: ActorsParams, replace: boolean) => void;
 };
 
+const Replay = lazy<ReplayViewProps>(async () => (await import('./replay-view.tsx')).ReplayView);
+
 export const ActorsView = ({ gateway, params, onParams }: ActorsViewProps) => {
   addActorStyle();
   const [list, setList] = useState<ActorListState>(NO_ACTORS);
@@ -41,16 +45,43 @@ export const ActorsView = ({ gateway, params, onParams }: ActorsViewProps) => {
     const reading = new ActorList(gateway, setList);
     return () => reading.end();
   }, [gateway]);
+  const [replay, setReplay] = useState<string>();
+  const openFile = (files: FileList | null | undefined) =>
+    void files?.[0]?.text().then((text) => setReplay(text));
   const { item } = params;
   const change = (name: string, value: string) =>
     onParams({ ...params, at: '', [name]: value }, name === 'q');
   return (
-    <main class={item ? 'actors has-open' : 'actors'}>
+    <main
+      class={item || replay !== undefined ? 'actors has-open' : 'actors'}
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault();
+        openFile(event.dataTransfer?.files);
+      }}
+    >
       <section class="actors-side" aria-label={strings.title}>
         <Filters list={list} params={params} onChange={change} />
-        <Tree list={list} params={params} onOpen={(actor) => change('item', actor)} />
+        <Tree
+          list={list}
+          params={params}
+          onOpen={(actor) => {
+            setReplay(undefined);
+            change('item', actor);
+          }}
+        />
+        <label class="replay-file muted">
+          {strings.replay.open}
+          <input
+            type="file"
+            accept=".json,application/json"
+            onChange={(event) => openFile(event.currentTarget.files)}
+          />
+        </label>
       </section>
-      {item ? (
+      {replay !== undefined ? (
+        <Replay text={replay} onClose={() => setReplay(undefined)} />
+      ) : item ? (
         <ActorView
           gateway={gateway}
           actor={item}

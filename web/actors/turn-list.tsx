@@ -9,12 +9,14 @@ type TurnListProps = {
   /** newest last */
   readonly turns: readonly ActorTurn[];
   readonly missed: number;
-  /** number of the turn that is shown; undefined: live */
+  /** number of the turn that is shown; undefined: live, or the newest one */
   readonly shown: number | undefined;
+  /** text of the button that shows the newest one; default: live */
+  readonly newest?: string;
   readonly onShow: (turn: number | undefined) => void;
 };
 
-export const TurnList = ({ turns, missed, shown, onShow }: TurnListProps) => {
+export const TurnList = ({ turns, missed, shown, newest, onShow }: TurnListProps) => {
   const at = shown === undefined ? -1 : turns.findIndex(({ turn }) => turn === shown);
   const index = at < 0 ? turns.length - 1 : at;
   const from = Math.max(0, Math.min(turns.length - SHOWN_MAX, index - SHOWN_MAX / 2));
@@ -37,7 +39,7 @@ export const TurnList = ({ turns, missed, shown, onShow }: TurnListProps) => {
           }}
         />
         <button type="button" aria-pressed={shown === undefined} onClick={() => onShow(undefined)}>
-          {strings.live}
+          {newest ?? strings.live}
         </button>
       </div>
       {missed > 0 && <p class="muted">{strings.missed(missed)}</p>}
