@@ -37,8 +37,14 @@ const { panels } = JSON.parse(shipped('deploy/grafana/dashboards/troupe.json')) 
 const targets = panels.flatMap((panel) => panel.targets ?? []);
 const expressions = [...rules.map(({ expr }) => expr), ...targets.map(({ expr }) => expr)];
 
-/** Of Prometheus itself, or exported only with a client certificate for NATS. */
-const ELSEWHERE = ['up', 'troupe_certificate_expiry_timestamp_seconds', 'troupe_certificate_fault'];
+/** Of Prometheus itself, or exported only with a certificate of its own or for NATS. */
+const ELSEWHERE = [
+  'up',
+  'troupe_certificate_expiry_timestamp_seconds',
+  'troupe_certificate_fault',
+  'troupe_gateway_certificate_expiry_timestamp_seconds',
+  'troupe_gateway_certificate_fault',
+];
 /** Labels that a scrape adds. */
 const SCRAPED = ['job', 'instance'];
 
