@@ -67,7 +67,9 @@ export type SystemOptions = {
   readonly journalTail?: number;
   readonly snapshotEvery?: number;
   readonly snapshotBytes?: number;
-  /** shares of tenants against each other, 0.01 to 100 each; default 1. A function may change them */
+  /**
+   * shares of tenants against each other, 0.01 to 100 each; default 1. A function may change them
+   */
   readonly tenantWeights?: TenantWeights;
   /** effects of one tenant that this process runs at once; others wait; default no limit */
   readonly tenantRunningMax?: number | (() => number);

@@ -166,15 +166,18 @@ const runtime = section('the actor runtime', {
     default: 1_000,
     description: 'actors of one shard kept in memory; the least recently used one is evicted first',
   }),
-  tenantWeights: applied('process', Type.Record(
-    Type.String({ minLength: 1 }),
-    Type.Number({ minimum: 0.1, maximum: 100, description: 'its share relative to the others' }),
-    {
-      default: {},
-      additionalProperties: false,
-      description: 'by tenant, who is served how much when all wait; 1 for one that is not named',
-    },
-  )),
+  tenantWeights: applied(
+    'process',
+    Type.Record(
+      Type.String({ minLength: 1 }),
+      Type.Number({ minimum: 0.1, maximum: 100, description: 'its share relative to the others' }),
+      {
+        default: {},
+        additionalProperties: false,
+        description: 'by tenant, who is served how much when all wait; 1 for one that is not named',
+      },
+    ),
+  ),
   disk: diskSection,
   history: historySection,
   workspaces: section('where the files of agents are kept', {
