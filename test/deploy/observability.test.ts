@@ -139,7 +139,7 @@ it.skipIf(!server)(
     expect(missing).toEqual([]);
     expect(worker).toMatch(/^troupe_shard_takeovers_total\{reason="unowned"\} 2$/m);
     expect(worker).toMatch(/^troupe_shards_owned 2$/m);
-    expect(alone).toMatch(/^troupe_backup_age_seconds \+Inf$/m);
+    expect(alone).toMatch(/^troupe_backup_age_seconds\{cell="[^"]+"\} \+Inf$/m);
     expect(gateway).toMatch(/^troupe_effects_unknown 0$/m);
     expect(gateway).toMatch(/^troupe_dead_letters_open 0$/m);
     expect(gateway).toMatch(/^troupe_jetstream_used_bytes [1-9]\d*$/m);

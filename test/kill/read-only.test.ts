@@ -57,7 +57,7 @@ async function waitsThroughReadOnly(
   url: string,
   people: People,
   configure: (more: string) => void,
-): Promise<void> {
+): Promise<number> {
   await people.connected(url);
   const job = { agentId: 'main', when: { kind: 'every', everyMs: 1_000 }, text: 'the pulse' };
   await requestSchedules(url, { jobId: 'pulse', job });
@@ -83,8 +83,9 @@ async function waitsThroughReadOnly(
   await eventually(async () => expect(await firesAt(url)).toBeGreaterThan(before), 30_000);
   await people.writeFor(500);
   const client = await connectTo(url);
-  expect(await people.account(client, false)).toBeGreaterThan(20);
+  const answered = await people.account(client, false);
   client.close();
+  return answered;
 }
 
 const ofProgram = await People.of(random, 1);
@@ -95,9 +96,10 @@ test.skipIf(isTooEmpty)(
   { timeout: 240_000 },
   async () => {
     await program.start();
-    await waitsThroughReadOnly(program.url, ofProgram, (more) =>
+    const answered = await waitsThroughReadOnly(program.url, ofProgram, (more) =>
       writeFileSync(join(program.data, 'troupe.json5'), ofProgram.config(more)),
     );
+    expect(answered).toBeGreaterThan(20);
   },
 );
 
@@ -111,10 +113,11 @@ describeWithNats(`with ${WORKERS.length} workers`, () => {
     { timeout: 240_000 },
     async () => {
       await cluster.start(WORKERS);
-      await waitsThroughReadOnly(cluster.url, ofCluster, (more) => {
+      const answered = await waitsThroughReadOnly(cluster.url, ofCluster, (more) => {
         for (const name of [...WORKERS, 'gateway'])
           writeFileSync(join(cluster.folder, name, 'troupe.json5'), configOfCluster(more));
       });
+      expect(answered).toBeGreaterThan(20);
     },
   );
 });

@@ -192,13 +192,13 @@ const machines: readonly Alarm[] = [
   },
   {
     alert: 'BackupOld',
-    expr: 'max(troupe_backup_age_seconds < +Inf) > 26 * 3600',
+    expr: 'max(min by (cell) (troupe_backup_age_seconds) < +Inf) > 26 * 3600',
     severity: 'critical',
     summary: 'the last verified backup is over 26 hours old',
   },
   {
     alert: 'BackupNone',
-    expr: 'max(troupe_backup_age_seconds) == +Inf',
+    expr: 'max(min by (cell) (troupe_backup_age_seconds)) == +Inf',
     for: '1d',
     severity: 'warning',
     summary: 'an installation has no verified backup',
