@@ -52,6 +52,7 @@ import { measureRetrieval, retrievalText } from './retrieval/retrieval.ts';
 import { run } from './run.ts';
 import { sagas } from './sagas.ts';
 import { sessionsList } from './sessions-list.ts';
+import { soak, type SoakOptions } from './soak.ts';
 import { spawn } from './spawn.ts';
 import { start } from './start.ts';
 import { turn } from './turn.ts';
@@ -97,6 +98,7 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
        npm run bench -- compare FOLDER scenario … [--rounds N] [--quick]
        npm run bench -- faults [--kills N] [--only NAME] [--seed N]
        npm run bench -- page [--minutes N] [--actors N]
+       npm run bench -- soak [--minutes N] [--seed N]
        npm run bench -- retrieval PATH [--model NAME] [--url URL] [--questions N]
 
   (nothing)         run the named scenarios, or all, and print their figures
@@ -105,6 +107,7 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   compare           run scenarios in another checkout and in this one alternately
   faults            break a cluster of real processes under load and check every message
   page              print what grows in a browser and in the server under load, and frame times
+  soak              memory, handles and disk of a process under load with 1 % faults
   retrieval         how well notes are found, by a public benchmark: a folder of BEIR, or a file of
                     LongMemEval
 
@@ -120,8 +123,8 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   --rounds N        of compare: pairs of runs, default 5
   --kills N         of faults: kills of workers, default 100
   --only NAME       of faults: one scenario
-  --seed N          of faults: repeats the random choices of a run
-  --minutes N       of page: how long to watch, default 60
+  --seed N          of faults and soak: repeats the random choices of a run
+  --minutes N       of page and soak: how long to watch, default 60
   --actors N        of page: sessions in the tree, default 10000
   --model NAME      of retrieval: a model of embeddings, as openai/text-embedding-3-small, whose key
                     is in the environment; default: by words alone
@@ -142,6 +145,7 @@ else if (positionals[0] === 'gateway-host')
 else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ?? ''));
 else if (positionals[0] === 'faults' && options.help !== true)
   process.exit(await faults(faultsAsked()));
+else if (positionals[0] === 'soak' && options.help !== true) await soak(soakAsked());
 else if (positionals[0] === 'page' && options.help !== true) await watchPage(pageAsked());
 else if (positionals[0] === 'retrieval' && options.help !== true) console.log(await retrieval());
 else if (options.help === true) console.log(usage);
@@ -206,6 +210,16 @@ function pageAsked() {
     minutes: wholeNumber('minutes', minutes),
     actors: wholeNumber('actors', actors),
     everySec: 30,
+    print: (line: string) => console.log(line),
+  };
+}
+
+function soakAsked(): SoakOptions {
+  const { minutes = '60', seed = String(Date.now() % 1e9) } = options;
+  return {
+    minutes: wholeNumber('minutes', minutes),
+    seed: wholeNumber('seed', seed),
+    everySec: 15,
     print: (line: string) => console.log(line),
   };
 }
