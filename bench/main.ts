@@ -29,12 +29,14 @@ import { scale } from './scale.ts';
 import { compareCheckouts } from './compare.ts';
 import { watchPage } from './page.ts';
 import { measureRetrieval, retrievalText } from './retrieval/retrieval.ts';
+import { soak, type SoakOptions } from './soak.ts';
 
 const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
        npm run bench -- compare FOLDER scenario … [--rounds N] [--quick]
        npm run bench -- faults [--kills N] [--only NAME] [--seed N]
        npm run bench -- scale [--workers N] [--quick] [--json FILE]
        npm run bench -- page [--minutes N] [--actors N]
+       npm run bench -- soak [--minutes N] [--seed N]
        npm run bench -- retrieval PATH [--model NAME] [--url URL] [--questions N]
 
   (nothing)         run the named scenarios, or all, and print their figures
@@ -45,6 +47,7 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   account FILE      count an account of \`faults\` again; exit 1 when anything differs or is missing
   scale             the same load on 1 to N workers: rates, processor time, efficiency
   page              print what grows in a browser and in the server under load, and frame times
+  soak              memory, handles and disk of a process under load with 1 % faults
   retrieval         how well notes are found, by a public benchmark: a folder of BEIR, or a file of
                     LongMemEval
 
@@ -61,10 +64,10 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   --rounds N        of compare: pairs of runs, default 5
   --kills N         of faults: kills of workers, default 100
   --only NAME       of faults: one scenario
-  --seed N          of faults: repeats the random choices of a run
+  --seed N          of faults and soak: repeats the random choices of a run
   --account FILE    of faults: write the account of every message, see docs/faults.md
   --workers N       of scale: the most workers, default 4
-  --minutes N       of page: how long to watch, default 60
+  --minutes N       of page and soak: how long to watch, default 60
   --actors N        of page: sessions in the tree, default 10000
   --model NAME      of retrieval: a model of embeddings, as openai/text-embedding-3-small, whose key
                     is in the environment; default: by words alone
@@ -87,6 +90,7 @@ else if (positionals[0] === 'faults' && options.help !== true)
   process.exit(await faults(faultsAsked()));
 else if (positionals[0] === 'account' && options.help !== true) process.exitCode = checked();
 else if (positionals[0] === 'scale' && options.help !== true) await scale(scaleAsked());
+else if (positionals[0] === 'soak' && options.help !== true) await soak(soakAsked());
 else if (positionals[0] === 'page' && options.help !== true) await watchPage(pageAsked());
 else if (positionals[0] === 'retrieval' && options.help !== true) console.log(await retrieval());
 else if (options.help === true) console.log(usage);
@@ -172,6 +176,16 @@ function pageAsked() {
     minutes: wholeNumber('minutes', minutes),
     actors: wholeNumber('actors', actors),
     everySec: 30,
+    print: (line: string) => console.log(line),
+  };
+}
+
+function soakAsked(): SoakOptions {
+  const { minutes = '60', seed = String(Date.now() % 1e9) } = options;
+  return {
+    minutes: wholeNumber('minutes', minutes),
+    seed: wholeNumber('seed', seed),
+    everySec: 15,
     print: (line: string) => console.log(line),
   };
 }

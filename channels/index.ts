@@ -7,6 +7,7 @@ export {
   type Gateway,
   startGateway,
 } from './gateway/gateway.ts';
+export type { CertificatePair, GatewayTls } from './gateway/transport/server.ts';
 export type { Logger as GatewayLog } from './gateway/log.ts';
 export type { GatewayOptions, TenantOptions } from './gateway/options.ts';
 export type {

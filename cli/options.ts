@@ -91,22 +91,21 @@ export async function loadForTenant({
 }
 
 /**
- * Host and port of the gateway of this data folder, for clients on this machine: where it runs, or
- * where it would listen. A port in the options or in `TROUPE_PORT` is used as it is.
+ * `http://host:port` or `https://host:port` of the gateway of this data folder, for clients on this
+ * machine: where it runs, or where it would listen. A port in the options or in `TROUPE_PORT` is
+ * used as it is.
  */
-export async function addressOf(config: Config, { port }: CommonOptions = {}): Promise<string> {
+export async function originOf(config: Config, { port }: CommonOptions = {}): Promise<string> {
   const isGiven = port !== undefined || process.env['TROUPE_PORT'] !== undefined;
   const running = isGiven
     ? undefined
     : (await import('../installation/running-gateway.ts')).runningGateway(config.home);
-  return running === undefined ? configuredAddress(config) : new URL(running.url).host;
+  return running === undefined ? configuredOrigin(config) : new URL(running.url).origin;
 }
 
-/** Host and port where the configuration says that the gateway listens. */
-export async function configuredAddress(config: Config): Promise<string> {
-  const { bindHost } = await import('../runtime/config/index.ts');
-  const host = bindHost(config) === '0.0.0.0' ? '127.0.0.1' : bindHost(config);
-  return `${host.includes(':') ? `[${host}]` : host}:${config.gateway.port}`;
+/** Where the configuration says that the gateway listens, in the form of `originOf`. */
+export async function configuredOrigin(config: Config): Promise<string> {
+  return (await import('../runtime/config/index.ts')).gatewayOrigin(config);
 }
 
 /**
@@ -120,7 +119,7 @@ export async function gatewayOf(options: ClientOptions): Promise<OperatorOptions
 
 async function reach(config: Config, options: ClientOptions): Promise<OperatorOptions> {
   const { mode, token, password } = config.gateway.auth;
-  const own = `ws://${await addressOf(config, options)}`;
+  const own = (await originOf(config, options)).replace(/^http/, 'ws');
   const { url = own } = options;
   if (url.replace(/\/$/, '') !== own) {
     const given = options.token ?? process.env['TROUPE_TOKEN'];

@@ -25,6 +25,7 @@ import { createAgentRegistration } from './a2a.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
 import { WorkerAnnouncements } from '../actors/root/worker-announcements.ts';
 import { shareKeys } from '../installation/cell-keys.ts';
+import { watchBackups } from '../installation/backup-parts.ts';
 import { watchCertificates } from '../installation/certificate-watch.ts';
 import { watchStorage } from '../installation/cell-gauges.ts';
 import { lateAsk } from '../agent/late-ask.ts';
@@ -230,6 +231,7 @@ async function openPorts(
   });
   joined = true;
   watchCertificates(config, { log, metrics });
+  watchBackups(config, ports.store.cell, metrics);
   watchStorage(metrics, () => ports.storage(), nats.storageBytes);
   return { ports, name };
 }

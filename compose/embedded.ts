@@ -53,7 +53,7 @@ export async function startTroupe(
   const tasks = await openTaskParts(config, processServices, own);
   const ports = await openStore(config);
   processServices.blobs.open(ports.blobs);
-  watchBackups(config, processServices.metrics);
+  watchBackups(config, ports.store.cell, processServices.metrics);
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
   const channels = createChannelHost(config, processServices, () => opening);
   const removal = removalOf(() => opening, { config, processServices, workspaces });

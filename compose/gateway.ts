@@ -4,12 +4,18 @@ import { whoisByTailscale } from '../channels/gateway/auth/tailscale.ts';
 import { gatewayAuth } from '../channels/gateway/auth/configured-auth.ts';
 import { payloadsIn } from '../channels/gateway/devices/node-payloads.ts';
 import { blockSettings } from '../channels/gateway/streams/block-settings.ts';
-import { type Gateway, startGateway, type TenantOptions } from '../channels/index.ts';
+import {
+  type Gateway,
+  type GatewayOptions,
+  startGateway,
+  type TenantOptions,
+} from '../channels/index.ts';
 import type { ChannelHost } from '../channels/messengers/channel-host.ts';
 import { webhookRoutes } from '../channels/messengers/webhook-route.ts';
 import { tenancyOf } from '../channels/tenancy.ts';
 import { agentNames } from '../installation/agent-names.ts';
 import { watchCell } from '../installation/cell-gauges.ts';
+import { gatewayCertificate } from '../installation/certificate-watch.ts';
 import { messageHooks, withGatewayHooks } from '../installation/gateway-hooks.ts';
 import { pageFolder } from '../installation/page-folder.ts';
 import { watchRetention } from '../installation/retention/retention-gauges.ts';
@@ -66,6 +72,7 @@ export async function openGateway(
 
 type EntryPointParts = { readonly tasks: TaskParts; readonly channels: ChannelHost };
 type OwnRoutes = Pick<A2a, 'routes'> & Partial<Pick<A2a, 'inspect'>>;
+type Listening = OwnRoutes & Pick<GatewayOptions, 'tls'>;
 
 /** The gateway with its hooks, and its publication by Tailscale. */
 async function openClients(
@@ -77,7 +84,8 @@ async function openClients(
   const { services, tenants, log } = processServices;
   for (const { path, value, message } of warningsOf(config))
     log.warn({ key: path }, `${path} = ${value}: ${message}`);
-  const listening = await listen(config, system, processServices, own);
+  const tls = await gatewayCertificate(config, processServices);
+  const listening = await listen(config, system, processServices, { ...own, ...defined({ tls }) });
   const hooks = [...tenants].map(([tenant, parts]) => [tenant, parts.services.hooks] as const);
   const gateway = await withGatewayHooks([[DEFAULT_TENANT, services.hooks], ...hooks], listening);
   return publishedBy(config.gateway.tailscale, gateway, log);
@@ -87,14 +95,14 @@ function listen(
   config: Config,
   system: System,
   processServices: GatewayServices,
-  { routes, inspect }: OwnRoutes,
+  { routes, inspect, tls }: Listening,
 ): Promise<Gateway> {
   const home = tenantOptions(processServices, DEFAULT_TENANT);
   return startGateway({
     payloads: payloadsIn(processServices.bucket.value),
     routes,
     operations: operationServices(system, processServices),
-    ...defined({ inspect, webRoot: pageFolder() }),
+    ...defined({ inspect, tls, webRoot: pageFolder() }),
     system,
     port: config.gateway.port,
     host: bindHost(config),

@@ -54,6 +54,7 @@ export type ProcessServices = InstallationParts & {
     | 'limits'
     | 'onAlarm'
     | 'refusalOf'
+    | 'holdsTimersOf'
     | 'onDeadLetter'
     | 'tenantWeights'
     | 'history'
@@ -106,7 +107,7 @@ export function createProcessServices(
   watchMachine(metrics, config);
   const ownTools = [...tools, ...plugins.tools];
   const { providers } = plugins;
-  const { groupTurnsMax, residentsMax, tenantWeights, history } = config.runtime;
+  const { groupTurnsMax, residentsMax, history } = config.runtime;
   const parts = installationParts(config, {
     clustered,
     ownTools,
@@ -137,10 +138,11 @@ export function createProcessServices(
       actors: [...shippedActors(), ...actors],
       supervisor: rootAddress(DEFAULT_TENANT),
       limits: { groupTurnsMax, residentsMax },
-      tenantWeights,
+      tenantWeights: () => live.now.runtime.tenantWeights,
       history,
       tenantRunningMax: () => live.now.a2a.quota.runningMax,
       refusalOf: disks.refusalOf,
+      holdsTimersOf: disks.holdsTimersOf,
       onAlarm: (what) => log.warn({ alarm: true }, what),
       tidiesDeadLetters: false,
       onDeadLetter: (letter) => metrics.deadLetter(deadLetterLabels(letter)),

@@ -20,11 +20,11 @@ import { openSigner, type Signer } from '../channels/edge/identity/signer.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
 import type { SystemOptions } from '../runtime/system-options.ts';
 import type { Config } from '../runtime/config/index.ts';
-import { bindsLoopback } from '../runtime/config/places.ts';
+import { bindsLoopback, gatewayOrigin } from '../runtime/config/places.ts';
 import { shippedActions } from './actions.ts';
 import { tokenOf } from '../actors/task/remote/agent-tokens.ts';
 import { agentRequest } from '../actors/task/remote/agent-request.ts';
-import { gatewayUrl, openArtifacts } from '../installation/artifact-bucket.ts';
+import { openArtifacts } from '../installation/artifact-bucket.ts';
 import { maskOf } from './operation-services.ts';
 import type { ProcessServices } from './process-services.ts';
 import { createAskAgent } from '../actors/task/remote/ask-agent.ts';
@@ -65,7 +65,7 @@ export async function openTaskParts(
   const { metrics, bucket, blobs: cellBlobs } = processServices;
   const maskSecrets = maskOf(processServices);
   const { home, a2a } = config;
-  let url = withoutSlash(a2a.publicUrl ?? gatewayUrl(config));
+  let url = withoutSlash(a2a.publicUrl ?? gatewayOrigin(config));
   const publicUrl = () => url;
   const sealer = await createSealer({
     file: a2a.sealingKeyFile ?? sealingKeyFile(home),

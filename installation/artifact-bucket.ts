@@ -6,7 +6,7 @@ import { openFolderArtifacts } from '../runtime/artifacts/folder.ts';
 import { openS3Artifacts } from '../runtime/artifacts/s3.ts';
 import { sealingKey } from '../runtime/artifacts/sealed-file.ts';
 import { urlKeyFile } from '../runtime/artifacts/signing-key.ts';
-import { bindHost, type Config } from '../runtime/config/index.ts';
+import { gatewayOrigin, type Config } from '../runtime/config/index.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
 import type { Artifacts, Clock } from '../runtime/index.ts';
 import { readSecretFile } from '../runtime/secrets/secret-file.ts';
@@ -54,7 +54,8 @@ export async function openArtifacts(
     return openS3Artifacts({ ...place, ...keys, mimeTypes, ...clock });
   }
   const base = publicUrl?.replace(/\/+$/, '');
-  const url = base === undefined ? (options.publicUrl ?? (() => gatewayUrl(config))) : () => base;
+  const url =
+    base === undefined ? (options.publicUrl ?? (() => gatewayOrigin(config))) : () => base;
   const common = { publicUrl: url, mimeTypes, bytesMax, ...clock };
   const folder = () =>
     openFolderArtifacts({
@@ -82,12 +83,6 @@ async function cellKeys(
 
 export const artifactsFolder = ({ home, a2a }: Pick<Config, 'home' | 'a2a'>): string =>
   a2a.artifacts.path ?? join(home, 'artifacts');
-
-/** The gateway's configured address, as seen from this machine. */
-export function gatewayUrl(config: Config): string {
-  const host = bindHost(config) === '0.0.0.0' ? '127.0.0.1' : bindHost(config);
-  return `http://${host.includes(':') ? `[${host}]` : host}:${config.gateway.port}`;
-}
 
 const none = (): Promise<never> =>
   Promise.reject(

@@ -172,9 +172,20 @@ export function verifiedBackupAge(config: Pick<Config, 'home'>, now = Date.now()
   return verified === undefined ? Infinity : Math.max(0, (now - verified.createdAt) / 1_000);
 }
 
-export const watchBackups = (config: Pick<Config, 'home'>, metrics: Metrics): void =>
-  metrics.gauge(
-    'troupe_backup_age_seconds',
-    'Age of the newest verified backup; +Inf if there is none',
-    () => verifiedBackupAge(config),
+/**
+ * Of the backups that were verified with this data folder. The processes of a cluster have the same
+ * `cell`: the smallest of their values counts.
+ */
+export const watchBackups = (
+  config: Pick<Config, 'home'>,
+  cell: string,
+  metrics: Pick<Metrics, 'gaugeBy'>,
+): void =>
+  metrics.gaugeBy(
+    {
+      name: 'troupe_backup_age_seconds',
+      help: 'Age of the newest verified backup; +Inf if there is none',
+      label: 'cell',
+    },
+    () => ({ [cell]: verifiedBackupAge(config) }),
   );

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { defined } from '../protocols/defined.ts';
 
 export type RunningGateway = {
-  /** `http://host:port/`, without the token */
+  /** `http://host:port/` or `https://host:port/`, without the token */
   readonly url: string;
   readonly pid: number;
   /** name of the machine, or of the container */
@@ -64,7 +64,7 @@ function read(home: string): RunningGateway | undefined {
     const noted = JSON.parse(readFileSync(fileIn(home), 'utf8')) as RunningGateway;
     const { protocol, hostname: at } = new URL(noted.url);
     // Gateways listen on IP addresses.
-    const isGateway = protocol === 'http:' && /^[\d.]+$|^\[/.test(at);
+    const isGateway = /^https?:$/.test(protocol) && /^[\d.]+$|^\[/.test(at);
     return isGateway && Number.isInteger(noted.pid) && noted.pid > 0 ? noted : undefined;
   } catch {
     return undefined;

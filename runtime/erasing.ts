@@ -20,6 +20,8 @@ import {
 } from '../protocols/subjects.ts';
 import { askOrThrow } from './ask-or-throw.ts';
 import type { Blobs } from './blobs/blobs.ts';
+import { systemClock } from './clock/clock.ts';
+import { inTime } from './clock/in-time.ts';
 import type { ScrubOrder, ScrubOrders } from './cluster/scrub-orders.ts';
 import type { DeadLetterLog } from './dead-letters.ts';
 import { removeFullTurns } from './history/full-turns.ts';
@@ -289,7 +291,7 @@ export class StoreErasing implements Erasing {
     const trimmed = this.#o.hosting().trimmedAll(shard);
     trimmed.catch(() => {});
     await this.#order(this.#blank(tenant, shard), { type: 'sys.erase' }, 'control');
-    await inTime(trimmed, shard);
+    await inTime(systemClock, trimmed, TRIM_MS, notTrimmed(shard));
   }
 
   /** Asks again without an answer: the owner of the shard may have died with it. */
@@ -380,20 +382,6 @@ function expiryRow(tenant: string, shard: number, expiry: string): StoredRow | u
 
 const contextOf = (bytes: Uint8Array): unknown => decodeActorRow(bytes).row.snap.c;
 
-async function inTime(trimmed: Promise<void>, shard: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () =>
-        reject(
-          new TroupeError('UNAVAILABLE', `shard ${shard} was not trimmed within ${TRIM_MS} ms`),
-        ),
-      TRIM_MS,
-    );
-  });
-  try {
-    await Promise.race([trimmed, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+const notTrimmed = (shard: number) => (): never => {
+  throw new TroupeError('UNAVAILABLE', `shard ${shard} was not trimmed within ${TRIM_MS} ms`);
+};

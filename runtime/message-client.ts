@@ -14,6 +14,7 @@ import type { Registry } from './actor/registry.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock/clock.ts';
 import { Admission, type Floors } from './fairness/admission.ts';
+import type { TenantWeights } from './fairness/fair-queue.ts';
 import { AppendUnknown, type Log, type Position } from './log/log.ts';
 import type { ClientAnswer } from './shard/commit/after-commit.ts';
 import { checkLane, checkMessage, checkTtl } from './shard/turn/validate-message.ts';
@@ -56,7 +57,7 @@ export type MessageClientOptions = {
   /** makes the ids of messages; default random UUIDs */
   readonly newId?: (() => string) | undefined;
   /** shares of tenants against each other; default 1 each */
-  readonly tenantWeights?: Readonly<Record<string, number>> | undefined;
+  readonly tenantWeights?: TenantWeights | undefined;
 };
 
 type PendingAsk = {

@@ -6,6 +6,7 @@
  * them, always (`holdAll`); in a cluster placement decides.
  */
 import type { Address } from '../protocols/address.ts';
+import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { Registry } from './actor/registry.ts';
 import type { Blobs } from './blobs/blobs.ts';
@@ -31,6 +32,7 @@ export type ShardsOptions = {
   readonly registry: Registry;
   readonly limits?: Partial<Limits>;
   readonly supervisor?: Address;
+  readonly holdsTimersOf?: (actor: Address) => boolean;
   readonly outside: Outside;
   /** a shard was lost or quarantined */
   readonly onEnd?: (shard: number, status: 'lost' | 'quarantined', why: string) => void;
@@ -111,7 +113,7 @@ export class Shards {
 
   async #take(shard: number, onEnd?: (status: 'lost' | 'quarantined') => void): Promise<void> {
     if (this.#closed || isHeld(this.#owners.get(shard))) return;
-    const { limits, supervisor, node, onCommitted, ...ports } = this.#o;
+    const { limits, supervisor, holdsTimersOf, node, onCommitted, ...ports } = this.#o;
     const { cell, shards, registry, outside } = ports;
     const world = {
       cell,
@@ -119,7 +121,7 @@ export class Shards {
       shards,
       registry,
       limits: { ...DEFAULT_LIMITS, ...limits },
-      ...(supervisor ? { supervisor } : {}),
+      ...defined({ supervisor, holdsTimersOf }),
     };
     const owner = new ShardOwner({
       ...ports,

@@ -8,6 +8,7 @@ import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock/clock.ts';
 import type { ClusterOptions } from './cluster/cluster-options.ts';
 import type { ErasableStore } from './erasing.ts';
+import type { TenantWeights } from './fairness/fair-queue.ts';
 import type { HistorySettings } from './history/policy.ts';
 import type { Labels } from './labels.ts';
 import type { Log } from './log/log.ts';
@@ -56,13 +57,20 @@ export type SystemOptions = {
   readonly onDeadLetter?: (letter: DeadLetterAsk) => void;
   /** why this process accepts a message from outside no more at present; default: it accepts all */
   readonly refusalOf?: (message: Message, options: SendOptions) => ErrorData | undefined;
+  /**
+   * whether due timers of an actor wait at present, such as those that start new work; they are
+   * looked at again each second and fire late. Default: none waits
+   */
+  readonly holdsTimersOf?: (actor: Address) => boolean;
   /** history settings: what is kept of the turns of actors */
   readonly history?: HistorySettings;
   readonly journalTail?: number;
   readonly snapshotEvery?: number;
   readonly snapshotBytes?: number;
-  /** shares of tenants against each other, 0.01 to 100 each; default 1 */
-  readonly tenantWeights?: Readonly<Record<string, number>>;
+  /**
+   * shares of tenants against each other, 0.01 to 100 each; default 1. A function may change them
+   */
+  readonly tenantWeights?: TenantWeights;
   /** effects of one tenant that this process runs at once; others wait; default no limit */
   readonly tenantRunningMax?: number | (() => number);
   /** dead letters that were resolved 30 days ago are removed now and then; default true */

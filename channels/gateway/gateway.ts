@@ -5,12 +5,12 @@
  * Boundary: it reaches actors only through `System` and stores nothing. When it stops, runs
  * continue, and clients find the same state at another gateway.
  */
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { TICK_INTERVAL_MS } from '../../protocols/gateway/index.ts';
-import { routeListener, SERVER_OPTIONS } from '../http/listener.ts';
+import { routeListener } from '../http/listener.ts';
 import { assertAuthValid } from './auth/access.ts';
 import { BearerGuesses, createAuthFailures } from './auth/bearer-guesses.ts';
 import { eventHead } from './transport/connection.ts';
@@ -19,6 +19,7 @@ import { httpListener } from './http.ts';
 import type { GatewayOptions } from './options.ts';
 import { AddressList } from './auth/client-address.ts';
 import { INSPECTION_PATH, InspectionSockets } from './transport/inspection-sockets.ts';
+import { createHttpServer } from './transport/server.ts';
 import { SocketServer } from './transport/socket-server.ts';
 import { tickEvery } from './transport/ticks.ts';
 import { readPage } from './web-page.ts';
@@ -59,8 +60,8 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   const page = readPage(options.webRoot);
   const routes = routeListener({ routes: options.routes ?? [], log });
   const guesses = new BearerGuesses({ auth, tenancy: options.tenancy, failures, proxies });
-  const http = createServer(
-    SERVER_OPTIONS,
+  const http = createHttpServer(
+    options.tls,
     httpListener({
       system,
       diskFault: options.diskFault,
@@ -101,7 +102,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     await tenants.close();
     await stopped;
   };
-  return { port, url: urlOf(options.host, port), close: (how = {}) => (closed ??= close(how)) };
+  return { port, url: urlOf(options, port), close: (how = {}) => (closed ??= close(how)) };
 };
 
 const listen = (http: Server, { host, port }: GatewayOptions): Promise<number> =>
@@ -135,7 +136,7 @@ const stopListening = (http: Server): Promise<void> =>
     http.closeIdleConnections();
   });
 
-const urlOf = (host: string, port: number): string => {
+const urlOf = ({ host, tls }: GatewayOptions, port: number): string => {
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}/`;
+  return `${tls ? 'https' : 'http'}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}/`;
 };

@@ -13,6 +13,7 @@ import type { AgentNames } from '../../operations/sessions/session-key.ts';
 import type { Whois } from './auth/tailscale.ts';
 import type { OpenInspection } from './transport/inspection-sockets.ts';
 import type { Tenancy } from '../tenancy.ts';
+import type { GatewayTls } from './transport/server.ts';
 import type { Setup } from './setup.ts';
 
 /** The data and settings of a gateway for one tenant. */
@@ -36,6 +37,8 @@ export type GatewayOptions = TenantOptions & {
   readonly port: number;
   readonly host: string;
   readonly auth: GatewayAuth;
+  /** default: plain HTTP and WebSocket */
+  readonly tls?: GatewayTls;
   /** tenant of clients that no mapping names */
   readonly tenant: string;
   /** troupe's version, sent to clients */

@@ -7,6 +7,7 @@
  *     announced size; files are read a few at a time, and held until they are sent.
  *  2. A file is served as an attachment that no browser executes, whatever it contains.
  */
+import type { TLSSocket } from 'node:tls';
 import type { IncomingMessage } from 'node:http';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { ARTIFACT_BYTES_MAX, type Artifact, type Artifacts } from '../../runtime/index.ts';
@@ -147,7 +148,8 @@ async function resolveHere(
     return await artifacts.resolve(tenant, publicUrl() + target);
   } catch (error) {
     if (errorData(error).code !== 'FORBIDDEN') throw error;
-    return artifacts.resolve(tenant, `http://${request.headers.host ?? ''}${target}`);
+    const scheme = (request.socket as TLSSocket).encrypted ? 'https' : 'http';
+    return artifacts.resolve(tenant, `${scheme}://${request.headers.host ?? ''}${target}`);
   }
 }
 

@@ -2,8 +2,8 @@
  * One HTTP request of a command to a gateway: JSON in, JSON out, with the same URL and secret as
  * the WebSocket connection.
  */
-import { request as httpRequest, type RequestOptions } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { isErrorCode, TroupeError } from '../../protocols/errors.ts';
 import { type ClientOptions, gatewayOf } from '../options.ts';
 import { connectionError } from '../../client/gateway-errors.ts';

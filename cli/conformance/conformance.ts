@@ -18,7 +18,7 @@ import { readProfile, SHIPPED_PROFILE } from '../../conformance/profile.ts';
 import { type Finding, runSuite } from '../../conformance/suite.ts';
 import { exitCodes } from '../exit.ts';
 import { gatewayHttp } from '../client/gateway-http.ts';
-import { addressOf, type ClientOptions, loadFrom } from '../options.ts';
+import { originOf, type ClientOptions, loadFrom } from '../options.ts';
 import { printJson } from '../output.ts';
 import { withProgress } from '../progress.ts';
 
@@ -45,7 +45,7 @@ export async function conformance(
   options: ConformanceOptions,
 ): Promise<number> {
   const { config } = await loadFrom({ ...options, nats: undefined });
-  const url = target ?? `http://${await addressOf(config, options)}`;
+  const url = target ?? (await originOf(config, options));
   const credentials = options.bearer
     ? await givenCredentials(options, options.bearer)
     : await ownCredentials(config, options);

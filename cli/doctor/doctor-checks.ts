@@ -25,8 +25,8 @@ import {
 import { TroupeError } from '../../protocols/errors.ts';
 import { BUILT_IN_PROVIDERS, isBuiltInProvider } from '../../protocols/models/model-providers.ts';
 import { fail, type Finding, ok, warn } from './doctor-finding.ts';
-import { addressOf, type CommonOptions } from '../options.ts';
-import { isTroupe } from '../processes/probe.ts';
+import { originOf, type CommonOptions } from '../options.ts';
+import { isTroupe, getUnverified } from '../processes/probe.ts';
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
@@ -104,9 +104,9 @@ export async function storedData(config: Config): Promise<Finding> {
 }
 
 export async function port(config: Config, options: CommonOptions): Promise<Finding> {
-  const address = await addressOf(config, options);
+  const origin = await originOf(config, options);
   const { port: number } = config.gateway;
-  if (await isTroupe(address)) return running(address);
+  if (await isTroupe(origin)) return running(origin);
   if (number === 0) return ok('port', 'any free port');
   const error = await tryListen(number, bindHost(config));
   if (!error) return ok('port', `${number} is free`);
@@ -118,11 +118,10 @@ export async function port(config: Config, options: CommonOptions): Promise<Find
 }
 
 /** The status that a running troupe reports. */
-async function running(address: string): Promise<Finding> {
-  const response = await fetch(`http://${address}/readyz`);
-  if (response.status === 200) return ok('port', `troupe runs at http://${address}/ and is ready`);
-  const why = await response.text();
-  return fail('port', `troupe runs at http://${address}/ and is not ready: ${why}`, 'see its log');
+async function running(origin: string): Promise<Finding> {
+  const { status, text } = await getUnverified(`${origin}/readyz`);
+  if (status === 200) return ok('port', `troupe runs at ${origin}/ and is ready`);
+  return fail('port', `troupe runs at ${origin}/ and is not ready: ${text}`, 'see its log');
 }
 
 function tryListen(number: number, host: string): Promise<NodeJS.ErrnoException | undefined> {
@@ -214,10 +213,10 @@ async function clockFaultOfRunning(
   config: Config,
   options: CommonOptions,
 ): Promise<string | undefined> {
-  const address = await addressOf(config, options);
-  if (!(await isTroupe(address))) return undefined;
-  const response = await fetch(`http://${address}/readyz`);
-  const { clock: fault } = (await response.json()) as { clock?: unknown };
+  const origin = await originOf(config, options);
+  if (!(await isTroupe(origin))) return undefined;
+  const { text } = await getUnverified(`${origin}/readyz`);
+  const { clock: fault } = JSON.parse(text) as { clock?: unknown };
   return typeof fault === 'string' ? fault : undefined;
 }
 

@@ -41,6 +41,7 @@ export async function* examine(options: CommonOptions): AsyncGenerator<Finding> 
   const { auditGrowth } = await import('./doctor-audit.ts');
   const { backupAge } = await import('./doctor-backup.ts');
   const { freeSpace } = await import('./doctor-disk.ts');
+  const { gatewayTls } = await import('./doctor-tls.ts');
   const { execPatterns } = await import('./doctor-exec.ts');
   const { mcpServers } = await import('./doctor-mcp.ts');
   const { memorySearch } = await import('./doctor-memory.ts');
@@ -61,6 +62,7 @@ export async function* examine(options: CommonOptions): AsyncGenerator<Finding> 
     yield await checks.storedData(config);
     yield* backupAge(config);
     yield await checks.port(config, options);
+    yield* gatewayTls(config, Date.now());
     yield* inEffect(config, options);
     yield* auditGrowth(config, options);
     yield* await checks.models(config, process.env);

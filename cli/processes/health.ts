@@ -2,12 +2,11 @@
  * `troupe health`: whether a process of this machine is ready, as an exit code. Container images
  * need no other program for health checks.
  */
-import { exchange } from '../client/gateway-http.ts';
 import { defined } from '../../protocols/defined.ts';
 import { exitCodes } from '../exit.ts';
-import { addressOf, type CommonOptions, loadFrom } from '../options.ts';
+import { type CommonOptions, loadFrom, originOf } from '../options.ts';
 import { printJson } from '../output.ts';
-import { isTroupe } from './probe.ts';
+import { isTroupe, getUnverified } from './probe.ts';
 
 export type HealthOptions = CommonOptions & { readonly worker?: boolean };
 
@@ -31,16 +30,16 @@ type Config = Awaited<ReturnType<typeof loadFrom>>['config'];
 type GatewayState = { readonly why?: string | undefined; readonly disk?: string };
 
 async function gatewayState(config: Config, options: CommonOptions): Promise<GatewayState> {
-  const address = await addressOf(config, options);
+  const origin = await originOf(config, options);
   try {
     const signal = AbortSignal.timeout(answerMs);
-    const { status, text } = await exchange(`http://${address}/readyz`, { signal });
+    const { status, text } = await getUnverified(`${origin}/readyz`, { signal });
     if (status !== 200) return { why: `not ready: ${text}` };
-    if (!(await isTroupe(address))) return { why: `http://${address}/ is not a gateway of troupe` };
+    if (!(await isTroupe(origin))) return { why: `${origin}/ is not a gateway of troupe` };
     const { disk } = JSON.parse(text) as { readonly disk?: string };
     return defined({ disk });
   } catch {
-    return { why: `no response from http://${address}/readyz` };
+    return { why: `no response from ${origin}/readyz` };
   }
 }
 

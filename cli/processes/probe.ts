@@ -1,29 +1,28 @@
-/** Whether an address belongs to a gateway of troupe. */
-import { get } from 'node:http';
+/**
+ * Whether an address belongs to a gateway of troupe, and what it says of itself. These requests
+ * send no secret, so the certificate of a gateway with TLS is not verified.
+ */
+import type { RequestOptions } from 'node:https';
+import { exchange } from '../client/gateway-http.ts';
 
 /** Time limit of the response, milliseconds. */
 const probeMs = 2_000;
+const HEALTH_BYTES_MAX = 65_536;
 
-/**
- * Requests `/healthz` of `host:port`. Never throws: false without a response or for other programs.
- */
-export function isTroupe(address: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const request = get(`http://${address}/healthz`, { timeout: probeMs }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      response.on('end', () => resolve(response.statusCode === 200 && isHealth(text)));
-    });
-    request.on('timeout', () => request.destroy());
-    request.on('error', () => resolve(false));
-    request.on('close', () => resolve(false));
-  });
-}
-
-function isHealth(text: string): boolean {
+/** Requests `/healthz`. Never throws: false without a response or for other programs. */
+export async function isTroupe(origin: string): Promise<boolean> {
   try {
-    return (JSON.parse(text) as { ok?: unknown }).ok === true;
+    const signal = AbortSignal.timeout(probeMs);
+    const limits = { signal, bytesMax: HEALTH_BYTES_MAX };
+    const { status, text } = await getUnverified(`${origin}/healthz`, limits);
+    return status === 200 && (JSON.parse(text) as { ok?: unknown } | null)?.ok === true;
   } catch {
     return false;
   }
 }
+
+/** One request without a secret. */
+export const getUnverified = (
+  url: string,
+  options: RequestOptions & { readonly bytesMax?: number } = {},
+): ReturnType<typeof exchange> => exchange(url, { ...options, rejectUnauthorized: false });

@@ -9,7 +9,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { exitCodes, takenPort, takenReasons } from '../exit.ts';
 import { checkOpenFiles } from './open-files.ts';
 import { noteRunningGateway, runningGateway } from '../../installation/running-gateway.ts';
-import { type CommonOptions, configuredAddress, loadToStart } from '../options.ts';
+import { type CommonOptions, configuredOrigin, loadToStart } from '../options.ts';
 import { startSmall } from './memory.ts';
 import { aborted, untilSignal } from './signals.ts';
 import { version } from '../version.ts';
@@ -87,9 +87,9 @@ async function explainUse(error: unknown, config: Config): Promise<never> {
 /** Explains what an operator can do about an occupied port. */
 export async function explainPort(error: unknown, config: Config): Promise<never> {
   if (!takenPort(error)) throw error;
-  const address = await configuredAddress(config);
+  const origin = await configuredOrigin(config);
   const { isTroupe } = await import('./probe.ts');
-  const advice = (await isTroupe(address))
+  const advice = (await isTroupe(origin))
     ? 'troupe already runs there: use it, stop it, or start with --port N and --data DIR'
     : 'another program uses it: start with --port N, or set gateway.port';
   throw new TroupeError('UNAVAILABLE', `port ${config.gateway.port} is in use. ${advice}`, {

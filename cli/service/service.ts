@@ -20,7 +20,7 @@ import { dirname } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
 import { makeFolder } from '../../runtime/make-folder.ts';
 import { exitCodes } from '../exit.ts';
-import { configuredAddress, loadFrom, loadToStart } from '../options.ts';
+import { configuredOrigin, loadFrom, loadToStart } from '../options.ts';
 import { printJson } from '../output.ts';
 import { type DescribeOptions, describeService, MARK, serviceName } from './description.ts';
 import { run, type ServiceSystem, serviceSystem, succeeds } from './service-system.ts';
@@ -59,13 +59,12 @@ export async function install(options: InstallOptions): Promise<number> {
       : []),
     ...warnings(service.command, service.user, service.environmentFile),
   ];
-  const address = options.process === 'worker' ? undefined : await configuredAddress(config);
+  const origin = options.process === 'worker' ? undefined : await configuredOrigin(config);
+  const address = origin && new URL(origin).host;
   const started = why === undefined;
   if (options.json) printJson({ file, changed, started, data: config.home, address, notes });
   else
-    process.stdout.write(
-      installed({ file, changed, started, address, notes, title: system.title }),
-    );
+    process.stdout.write(installed({ file, changed, started, origin, notes, title: system.title }));
   return exitCodes.ok;
 }
 
@@ -73,16 +72,16 @@ type Installed = {
   readonly file: string;
   readonly changed: boolean;
   readonly started: boolean;
-  readonly address: string | undefined;
+  readonly origin: string | undefined;
   readonly notes: readonly string[];
   readonly title: string;
 };
 
-const installed = ({ file, changed, started, address, notes, title }: Installed): string =>
+const installed = ({ file, changed, started, origin, notes, title }: Installed): string =>
   [
     `${changed ? 'Wrote' : 'Nothing to change in'} ${file}`,
     ...(started ? [`troupe is a service of ${title} now`] : []),
-    ...(address === undefined ? [] : [`Its gateway: http://${address}/ (troupe open)`]),
+    ...(origin === undefined ? [] : [`Its gateway: ${origin}/ (troupe open)`]),
     ...notes,
     '',
   ].join('\n');
@@ -206,9 +205,9 @@ export async function status(options: ServiceOptions): Promise<number> {
   return ok ? exitCodes.ok : exitCodes.failure;
 }
 
-async function servesAt(config: Parameters<typeof configuredAddress>[0]): Promise<boolean> {
+async function servesAt(config: Parameters<typeof configuredOrigin>[0]): Promise<boolean> {
   const { isTroupe } = await import('../processes/probe.ts');
-  return isTroupe(await configuredAddress(config));
+  return isTroupe(await configuredOrigin(config));
 }
 
 /** May be repeated. */

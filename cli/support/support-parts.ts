@@ -16,7 +16,7 @@ import { listBackups } from '../../runtime/backup/folder.ts';
 import { type Config, type LoadedConfig, nodeName } from '../../runtime/config/index.ts';
 import { gatewayHttp } from '../client/gateway-http.ts';
 import { examine } from '../doctor/doctor.ts';
-import { addressOf, type CommonOptions, gatewayOf, withGateway } from '../options.ts';
+import { type CommonOptions, gatewayOf, originOf, withGateway } from '../options.ts';
 import { exchange } from '../client/gateway-http.ts';
 import { version } from '../version.ts';
 
@@ -97,7 +97,7 @@ export const SUPPORT_PARTS: readonly SupportPart[] = [
     what: 'whether the gateway is ready, its clocks and disks',
     ofRunning: true,
     read: async ({ loaded: { config }, options }) =>
-      (await exchange(`http://${await addressOf(config, options)}/readyz`, {})).text,
+      (await exchange(`${await originOf(config, options)}/readyz`, {})).text,
   },
   {
     file: 'cluster.json',
@@ -207,8 +207,8 @@ function withoutFacts(line: string): string {
 async function metrics(config: Config, options: CommonOptions): Promise<string> {
   const { token } = await gatewayOf(options);
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  const address = await addressOf(config, options);
-  const { status, text } = await exchange(`http://${address}/metrics`, { headers });
+  const origin = await originOf(config, options);
+  const { status, text } = await exchange(`${origin}/metrics`, { headers });
   if (status !== 200) throw new Error(`/metrics answers ${status}`);
   return text;
 }

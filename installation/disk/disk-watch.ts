@@ -10,13 +10,14 @@
 import type { Logger } from 'pino';
 import { initialTransition, transition } from 'xstate';
 import type { DiskSpace, DiskState } from '../../protocols/disk.ts';
+import type { Address } from '../../protocols/address.ts';
 import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { Config } from '../../runtime/config/index.ts';
 import type { Metrics, SendOptions } from '../../runtime/index.ts';
 import { type DiskConfig, measuredDisks } from './disk-space.ts';
 import { diskMachine } from './machine.ts';
-import { isAcceptedReadOnly } from './read-only-rules.ts';
+import { isAcceptedReadOnly, startsWork } from './read-only-rules.ts';
 
 const MEASURE_EVERY_MS = 1_000;
 const RETRY_MS = 10_000;
@@ -71,6 +72,9 @@ export class DiskWatch {
   /** Why a message is refused at present: UNAVAILABLE, details.reason DISK_FULL. */
   readonly refusalOf = (message: Message, options: SendOptions): ErrorData | undefined =>
     isAcceptedReadOnly(message, options) ? undefined : this.#error()?.toData();
+
+  /** Whether due timers of an actor wait for the end of read-only mode. */
+  readonly holdsTimersOf = (actor: Address): boolean => this.#isReadOnly && startsWork(actor);
 
   /** @throws TroupeError UNAVAILABLE, details.reason DISK_FULL, in read-only mode */
   readonly assertRoom = (): void => {

@@ -26,7 +26,9 @@ export const diskMachine = setup({
     isLow: ({ event: { freeBytes, thresholds } }) => freeBytes < thresholds.warn,
     hasRoomToWrite: ({ event: { freeBytes, thresholds } }) =>
       freeBytes >= LEAVE_FACTOR * thresholds.readOnly,
-    hasRoom: ({ event: { freeBytes, thresholds } }) => freeBytes >= LEAVE_FACTOR * thresholds.warn,
+    // A warning may be disabled, or have the smaller threshold.
+    hasRoom: ({ event: { freeBytes, thresholds } }) =>
+      freeBytes >= LEAVE_FACTOR * Math.max(thresholds.warn, thresholds.readOnly),
   },
 }).createMachine({
   id: 'disk',

@@ -2,8 +2,15 @@
  * Which messages a process accepts in read-only mode: those that end, delete, decide or connect,
  * and everything that belongs to work that was accepted before. Pure.
  */
+import { type Address, parseAddress } from '../../protocols/address.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { SendOptions } from '../../runtime/index.ts';
+
+/** Actors of these types start new work by their timers. */
+const STARTING_WORK: ReadonlySet<string> = new Set(['schedule']);
+
+/** A schedule fires after read-only mode, by its rule for missed times. */
+export const startsWork = (actor: Address): boolean => STARTING_WORK.has(parseAddress(actor).type);
 
 /** Types of messages that free space, or that operators and connections need meanwhile. */
 const ACCEPTED: ReadonlySet<string> = new Set([

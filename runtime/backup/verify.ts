@@ -2,8 +2,6 @@
  * Verify: restores a backup into a temporary folder, opens the store as a start would, and folds
  * every shard. A backup that was never restored counts as none.
  */
-import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
 import { cellSubject, journalSubject, mailboxSubject } from '../../protocols/subjects.ts';
@@ -11,6 +9,7 @@ import { decodeCell } from '../cell-record.ts';
 import { openEmbedded, type Ports } from '../embedded.ts';
 import { TABLE } from '../shard/commit/fold.ts';
 import { loadRows } from '../shard/recovery/load.ts';
+import { withScratchFolder } from './scratch-folder.ts';
 import { type Restored, restoreBackup, type RestoreOptions } from './restore.ts';
 
 export type FoldCounts = {
@@ -30,8 +29,8 @@ export type VerifyOptions = Pick<RestoreOptions, 'from' | 'openWith' | 'onProgre
 /** @throws as `restoreBackup`; TroupeError INTERNAL when a shard cannot be folded */
 export async function verifyBackup(options: VerifyOptions): Promise<Verified> {
   const { temporary, onProgress, ...rest } = options;
-  const into = join(temporary, `troupe-verify-${randomBytes(6).toString('hex')}`);
-  try {
+  return withScratchFolder(temporary, async (scratch) => {
+    const into = join(scratch, 'restored');
     const restored = await restoreBackup({ ...rest, into });
     onProgress?.('folding every shard');
     const ports = await openEmbedded({ path: join(into, 'store') });
@@ -40,9 +39,7 @@ export async function verifyBackup(options: VerifyOptions): Promise<Verified> {
     } finally {
       await ports.store.close();
     }
-  } finally {
-    await rm(into, { recursive: true, force: true });
-  }
+  });
 }
 
 /** Loads each shard as its owner would. */

@@ -9,6 +9,8 @@ import type { Blobs } from '../blobs/blobs.ts';
 import { NatsBlobs } from '../blobs/nats-blobs.ts';
 import type { Bus } from '../bus/bus.ts';
 import { NatsBus } from '../bus/nats-bus.ts';
+import { systemClock } from '../clock/clock.ts';
+import { inTime } from '../clock/in-time.ts';
 import type { Store } from '../system-options.ts';
 import { NatsLog } from '../log/nats-log.ts';
 import { NatsPubsub } from '../pubsub/nats-pubsub.ts';
@@ -115,11 +117,7 @@ function sweepAtTimes(blobs: NatsBlobs, onAlarm: (what: string) => void): () => 
 /** Flushes the last published messages, unless the connection is down. */
 async function end(nc: NatsConnection): Promise<void> {
   if (nc.isClosed()) return;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, DRAIN_MS);
-  });
-  await Promise.race([nc.drain().catch(() => {}), late]);
-  clearTimeout(timer);
+  const drained = nc.drain().catch(() => {});
+  await inTime(systemClock, drained, DRAIN_MS, () => {});
   await nc.close();
 }

@@ -26,6 +26,8 @@ import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { cellSubject, escapeToken, subjectMatches } from '../../protocols/subjects.ts';
 import { decodeCell } from '../cell-record.ts';
+import { systemClock } from '../clock/clock.ts';
+import { inTime } from '../clock/in-time.ts';
 import { isNoResponders } from '../log/nats-errors.ts';
 import { checkServer } from './nats-server-version.ts';
 import { pause } from './pause.ts';
@@ -268,17 +270,10 @@ async function whenReady(
 }
 
 /** Also repeats a request that the client dropped when its connection broke. */
-async function answered<T>(asked: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('it does not answer')), ANSWERED_WITHIN_MS);
+const answered = <T>(asked: Promise<T>): Promise<T> =>
+  inTime(systemClock, asked, ANSWERED_WITHIN_MS, () => {
+    throw new Error('it does not answer');
   });
-  try {
-    return await Promise.race([asked, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 /** @throws errors that waiting cannot resolve */
 function reasonToWait(nc: NatsConnection, stream: string, error: unknown): string {

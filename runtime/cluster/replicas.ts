@@ -3,6 +3,7 @@
  */
 import { defined } from '../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { inTime } from '../clock/in-time.ts';
 import type { Position } from '../log/log.ts';
 import type { ShardCopy } from '../system.ts';
 import { Replica, type ReplicaOptions } from './replica.ts';
@@ -107,12 +108,7 @@ export class Replicas {
     const replica = this.#replicas.get(shard);
     if (!replica) return;
     replica.hurry();
-    let cancel: (() => void) | undefined;
-    const late = new Promise<void>((resolve) => {
-      cancel = this.#o.clock.after(SEEN_WITHIN_MS, resolve);
-    });
-    await Promise.race([replica.reached(position), late]);
-    cancel?.();
+    await inTime(this.#o.clock, replica.reached(position), SEEN_WITHIN_MS, () => {});
   }
 
   /** Whether the replica of a shard is being loaded, so far without trouble. */
@@ -136,20 +132,10 @@ export class Replicas {
    * Resolves when every replica can be read. @throws TroupeError UNAVAILABLE when that takes longer
    */
   async ready(timeoutMs: number): Promise<void> {
-    let cancel: (() => void) | undefined;
-    const late = new Promise<never>((_, reject) => {
-      cancel = this.#o.clock.after(timeoutMs, () =>
-        reject(new TroupeError('UNAVAILABLE', this.#lateness())),
-      );
+    const all = Promise.all([...this.#replicas.values()].map((replica) => replica.reached(0)));
+    await inTime(this.#o.clock, all, timeoutMs, () => {
+      throw new TroupeError('UNAVAILABLE', this.#lateness());
     });
-    try {
-      await Promise.race([
-        Promise.all([...this.#replicas.values()].map((replica) => replica.reached(0))),
-        late,
-      ]);
-    } finally {
-      cancel?.();
-    }
   }
 
   #lateness(): string {

@@ -45,6 +45,6 @@ export { namedFolders, workspaceFolderOf } from './workspace-folders.ts';
 export { leaves, pointerOf, showPointer } from './pointer.ts';
 export { changesOf, type ConfigChange, schemaAt, whenApplied } from './when-applied.ts';
 export { configReference } from './reference.ts';
-export { bindHost, cacheFolder, nodeName, storeFolder } from './places.ts';
+export { bindHost, cacheFolder, gatewayOrigin, nodeName, storeFolder } from './places.ts';
 export { makeFolder } from '../make-folder.ts';
 export { readSecretFile, writeSecretFile } from '../secrets/secret-file.ts';

@@ -202,7 +202,7 @@ function withPaths(config: Config, { resolvePath }: SecretContext): Config {
     });
     return { ...owner, ...Object.fromEntries(paths) };
   };
-  const { a2a, nats, plugins, runtime, tenants } = config;
+  const { a2a, gateway, nats, plugins, runtime, tenants } = config;
   return {
     ...config,
     ...pathsOfSections(config, absolute),
@@ -214,6 +214,9 @@ function withPaths(config: Config, { resolvePath }: SecretContext): Config {
           ? a2a.issuers.map((entry) => (isUrl(entry?.jwks) ? entry : absolute(entry, 'jwks')))
           : a2a.issuers,
       },
+    }),
+    ...(isObject(gateway?.tls) && {
+      gateway: { ...gateway, tls: absolute(gateway.tls, 'certFile', 'keyFile') },
     }),
     ...(isObject(nats) && {
       nats: {

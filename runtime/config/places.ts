@@ -13,6 +13,13 @@ export function bindHost({ gateway }: Pick<Config, 'gateway'>): string {
   return gateway.bind === 'lan' ? '0.0.0.0' : '127.0.0.1';
 }
 
+/** The gateway's configured URL for clients on this machine, without a slash at the end. */
+export function gatewayOrigin(config: Pick<Config, 'gateway'>): string {
+  const { port, tls } = config.gateway;
+  const host = bindHost(config) === '0.0.0.0' ? '127.0.0.1' : bindHost(config);
+  return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
 /** Whether only this machine can reach the gateway. */
 export const bindsLoopback = (config: Pick<Config, 'gateway'>): boolean =>
   /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(bindHost(config));

@@ -14,7 +14,7 @@ import type { Message } from '../../protocols/statechart.ts';
 import type { EffectContext, EffectDefinition } from '../actor/effect.ts';
 import type { Registry } from '../actor/registry.ts';
 import type { Clock } from '../clock/clock.ts';
-import { weightsOf } from '../fairness/fair-queue.ts';
+import { type TenantWeights, weightsOf } from '../fairness/fair-queue.ts';
 import { checkValue, storableError } from '../shard/turn/validate-message.ts';
 import type { Intent } from '../shard/turn/intents.ts';
 import type { Outcome } from '../shard/commit/records.ts';
@@ -54,10 +54,8 @@ export type EffectRunnerOptions = {
   readonly runningMax?: number;
   /** of one tenant, at least 1; beyond it they wait while others run; default no limit */
   readonly tenantRunningMax?: number | (() => number) | undefined;
-  /**
-   * shares of tenants against each other while effects wait, 0.01 to 100; who is not named has 1
-   */
-  readonly tenantWeights?: Readonly<Record<string, number>> | undefined;
+  /** shares of tenants against each other while effects wait; default 1 each */
+  readonly tenantWeights?: TenantWeights | undefined;
 };
 
 /** An outcome larger than this is a failure. */

@@ -15,7 +15,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { Lane } from '../../protocols/statechart.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Position } from '../log/log.ts';
-import { weightsOf } from './fair-queue.ts';
+import { type TenantWeights, weightsOf } from './fair-queue.ts';
 import { type Arrival, Gate } from './gate.ts';
 import type { Ticket } from './window.ts';
 
@@ -56,8 +56,8 @@ export const ADMISSION_LIMITS: AdmissionLimits = {
 
 export type AdmissionOptions = {
   readonly clock: Clock;
-  /** relative shares of tenants, 0.01 to 100; an unnamed tenant has 1 */
-  readonly tenantWeights?: Readonly<Record<string, number>> | undefined;
+  /** default 1 each */
+  readonly tenantWeights?: TenantWeights | undefined;
   /** whether the shard has an owner according to the directory; default: always */
   readonly isOwned?: (shard: number) => boolean;
   readonly limits?: Partial<AdmissionLimits>;

@@ -93,6 +93,7 @@ export class FairQueue<T> {
   push(tenant: string, actor: string, item: T, cost = 1): Place<T> | undefined {
     if (this.boundAgainst(tenant, cost)) return undefined;
     const waiting = this.#tenants.get(tenant) ?? this.#enter(tenant);
+    this.#weigh(waiting);
     const place = waiting.push(actor, item, cost);
     add(this.#load, 1, cost);
     return place;
@@ -107,6 +108,7 @@ export class FairQueue<T> {
     const tenant = this.#ring.next();
     const place = tenant?.head;
     if (!tenant || !place) return undefined;
+    this.#weigh(tenant);
     this.#ring.charge(tenant, place.cost);
     tenant.charge(place);
     this.#take(place);
@@ -134,6 +136,13 @@ export class FairQueue<T> {
     this.#ring.add(tenant);
     this.#weights += tenant.weight;
     return tenant;
+  }
+
+  /** Applies a weight that was changed while the tenant waits, from its next visit on. */
+  #weigh(tenant: Tenant<T>): void {
+    const weight = this.#weightOf(tenant.name);
+    this.#weights += weight - tenant.weight;
+    tenant.weight = weight;
   }
 
   #take(entry: Entry<T>): void {
@@ -241,12 +250,24 @@ const add = (load: Load, items: number, cost: number): void => {
 const WEIGHT = { min: 0.01, max: 100 };
 
 /**
- * Weights by tenant as a function; an unnamed tenant has 1.
- * @throws TroupeError INVALID_ARGUMENT when a weight is not a number from 0.01 to 100
+ * Relative shares of tenants, 0.01 to 100 each; who is not named has 1. A function is called
+ * whenever a weight is needed, so its shares can change.
  */
-export function weightsOf(
-  weights: Readonly<Record<string, number>> = {},
-): (tenant: string) => number {
+export type TenantWeights =
+  | Readonly<Record<string, number>>
+  | (() => Readonly<Record<string, number>>);
+
+/**
+ * Weights by tenant as a function. What a function returns is kept within the bounds.
+ * @throws TroupeError INVALID_ARGUMENT when a fixed weight is not a number from 0.01 to 100
+ */
+export function weightsOf(weights: TenantWeights = {}): (tenant: string) => number {
+  if (typeof weights === 'function')
+    return (tenant) => {
+      const now = weights();
+      const weight = Object.hasOwn(now, tenant) ? now[tenant]! : 1;
+      return Math.min(Math.max(weight, WEIGHT.min), WEIGHT.max);
+    };
   const byTenant = new Map(Object.entries(weights));
   for (const [tenant, weight] of byTenant) {
     if (weight >= WEIGHT.min && weight <= WEIGHT.max) continue;

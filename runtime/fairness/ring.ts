@@ -8,7 +8,8 @@
  * / (weight x quantum) visits.
  */
 export abstract class Flow {
-  readonly weight: number;
+  /** positive; applied from its next visit on when it is changed */
+  weight: number;
   credit = 0;
   /** it has received its credit in this visit */
   visited = false;

@@ -11,6 +11,8 @@
  *  - the promise `flushed` of lmdb-js never resolves after a failed transaction, and `close` waits
  *    for it. So LMDB itself is asked what is flushed, and the last transaction is an empty one.
  */
+import { systemClock } from '../clock/clock.ts';
+import { inTime } from '../clock/in-time.ts';
 import { LmdbTables } from './lmdb-tables.ts';
 import type { Rows, RowWrite } from './rows.ts';
 
@@ -52,26 +54,15 @@ export class LmdbRows extends LmdbTables implements Rows {
       }
     });
     try {
-      await inTime(committed);
+      await inTime(systemClock, committed, COMMIT_DEADLINE_MS, notAnswered);
     } catch (error) {
       throw await reasonOf(error);
     }
   }
 }
 
-const inTime = async (committed: Promise<unknown>): Promise<void> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`the commit was not answered within ${COMMIT_DEADLINE_MS} ms`)),
-      COMMIT_DEADLINE_MS,
-    );
-  });
-  try {
-    await Promise.race([committed, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+const notAnswered = (): never => {
+  throw new Error(`the commit was not answered within ${COMMIT_DEADLINE_MS} ms`);
 };
 
 /**

@@ -19,6 +19,8 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { strict as assert } from 'node:assert';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../blobs/blobs.ts';
+import { systemClock } from '../clock/clock.ts';
+import { inTime } from '../clock/in-time.ts';
 import {
   type AppendAnswer,
   type AppendOptions,
@@ -368,15 +370,7 @@ const notStored = (cause: unknown): never => {
   throw readFailure('the bytes of a large entry could not be stored', cause);
 };
 
-const within = async <T>(timeoutMs: number, awaited: Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`nothing came in ${timeoutMs} ms`)), timeoutMs);
-    timer.unref();
+const within = <T>(timeoutMs: number, awaited: Promise<T>): Promise<T> =>
+  inTime(systemClock, awaited, timeoutMs, () => {
+    throw new Error(`nothing came in ${timeoutMs} ms`);
   });
-  try {
-    return await Promise.race([awaited, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-};

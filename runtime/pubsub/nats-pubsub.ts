@@ -19,6 +19,8 @@ import {
   type Subscription,
 } from '@nats-io/transport-node';
 import { TroupeError } from '../../protocols/errors.ts';
+import { systemClock } from '../clock/clock.ts';
+import { inTime } from '../clock/in-time.ts';
 import type { PublicMessage, Pubsub } from './pubsub.ts';
 
 /** A server ends a connection that sends a line (subject, reply, lengths) of over 4,096 bytes. */
@@ -79,13 +81,9 @@ export class NatsPubsub implements Pubsub {
   }
 
   async #end(subscription: Subscription, intake: DeliveryQueue): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, DRAIN_MS);
-    });
     const drained = this.#nc.isClosed() ? Promise.resolve() : subscription.drain();
-    await Promise.race([drained.catch(() => {}).then(() => intake.empty()), late]);
-    clearTimeout(timer);
+    const emptied = drained.catch(() => {}).then(() => intake.empty());
+    await inTime(systemClock, emptied, DRAIN_MS, () => {});
   }
 
   #read(message: Msg): PublicMessage {

@@ -30,6 +30,15 @@ describe('the configuration in effect', () => {
     expect(talk).not.toHaveProperty('allow');
   });
 
+  it('has the shares of tenants that the runtime asks for', async () => {
+    const { live, options } = createProcessServices(load(silent));
+    const shares = () => (options.tenantWeights as () => object)();
+    expect(shares()).toEqual({});
+    await live.fileChanged(load({ ...silent, runtime: { tenantWeights: { gold: 3 } } }), 'test');
+    expect(shares()).toEqual({ gold: 3 });
+    expect(live.status().restartNeeded).toEqual([]);
+  });
+
   it('limits the next request by the new quota', async () => {
     const { live } = createProcessServices(load(silent));
     const system = { nodes: () => [] };

@@ -9,7 +9,7 @@ export const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
  * A CA (ca.pem) and one certificate of it (cert.pem, key.pem), valid for 127.0.0.1 and localhost,
  * as server and as client.
  */
-export function makeCertificates(folder: string): void {
+export function makeCertificates(folder: string, { days = 30 } = {}): void {
   const openssl = (...args: string[]) =>
     execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
@@ -17,5 +17,5 @@ export function makeCertificates(folder: string): void {
   openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=ca');
   openssl('req', ...key, '-keyout', 'key.pem', '-out', 'csr.pem', '-subj', '/CN=me');
   const sign = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-extfile', 'names'];
-  openssl('x509', '-req', '-in', 'csr.pem', ...sign, '-out', 'cert.pem');
+  openssl('x509', '-req', '-in', 'csr.pem', ...sign, '-days', String(days), '-out', 'cert.pem');
 }

@@ -114,16 +114,17 @@ const decisions: readonly Alarm[] = [
   },
   {
     alert: 'CertificateExpires',
-    expr: 'min(troupe_certificate_expiry_timestamp_seconds) - time() < 14 * 86400',
+    expr: 'min(troupe_certificate_expiry_timestamp_seconds) - time() < 14 * 86400 or min(troupe_gateway_certificate_expiry_timestamp_seconds) - time() < 14 * 86400',
     severity: 'warning',
-    summary: 'a client certificate for NATS expires within two weeks',
+    summary: 'a certificate of the gateway or for NATS expires within two weeks',
   },
   {
     alert: 'CertificateUnusable',
-    expr: 'max by (job, instance) (troupe_certificate_fault) > 0',
+    expr: 'max by (job, instance) (troupe_certificate_fault) > 0 or max by (job, instance) (troupe_gateway_certificate_fault) > 0',
     for: '1m',
     severity: 'critical',
-    summary: 'the certificate files of {{ $labels.instance }} cannot be used: it cannot reconnect',
+    summary:
+      'the certificate files of {{ $labels.instance }} cannot be used: the former ones are in use until it restarts or reconnects',
   },
   {
     alert: 'AuditGrows',
@@ -191,13 +192,13 @@ const machines: readonly Alarm[] = [
   },
   {
     alert: 'BackupOld',
-    expr: 'max(troupe_backup_age_seconds < +Inf) > 26 * 3600',
+    expr: 'max(min by (cell) (troupe_backup_age_seconds) < +Inf) > 26 * 3600',
     severity: 'critical',
     summary: 'the last verified backup is over 26 hours old',
   },
   {
     alert: 'BackupNone',
-    expr: 'max(troupe_backup_age_seconds) == +Inf',
+    expr: 'max(min by (cell) (troupe_backup_age_seconds)) == +Inf',
     for: '1d',
     severity: 'warning',
     summary: 'an installation has no verified backup',

@@ -55,7 +55,7 @@ export const ROWS: readonly Row[] = [
       {
         title: 'Age of the last verified backup',
         unit: 's',
-        series: [['age', 'max(troupe_backup_age_seconds)']],
+        series: [['age', 'max(min by (cell) (troupe_backup_age_seconds))']],
         now: true,
         limit: 26 * 3_600,
       },

@@ -6,7 +6,6 @@
  * Rows and mail of the cut are in a temporary folder until they are written. Blobs are copied
  * before and after the cut, as files of an embedded store are.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FORMAT_VERSION } from '../../log/embedded-store.ts';
@@ -14,7 +13,8 @@ import { openStateCache } from '../../state/lmdb-cache.ts';
 import type { State } from '../../state/state.ts';
 import { Counter, type ExportHeader, FORMAT, type Frame } from '../../transfer/frames.ts';
 import { FileFrames } from '../file-frames.ts';
-import { type BackupFrame, BLOBS_FOLDER } from '../frames.ts';
+import { type BackupFrame, type BackupHeader, BLOBS_FOLDER } from '../frames.ts';
+
 import type { ObjectWriter } from '../objects.ts';
 import {
   type BackupContent,
@@ -23,6 +23,7 @@ import {
   type WriteBackupOptions,
   writeBackup,
 } from '../write-backup.ts';
+import { withScratchFolder } from '../scratch-folder.ts';
 import { cutCluster } from './cluster-cut.ts';
 import { clusterFrames } from './cluster-frames.ts';
 import type { ClusterSource } from './nats-source.ts';
@@ -44,8 +45,15 @@ const LEFT_OUT = ['snap/', 'big/'];
 export async function createClusterBackup(options: ClusterBackupOptions): Promise<CreatedBackup> {
   const { source, temporary = tmpdir() } = options;
   const header = newHeader(options, 'cluster', source.cell);
-  const scratch = await mkdtemp(join(temporary, 'troupe-backup-'));
-  const { cell } = source;
+  return withScratchFolder(temporary, (scratch) => write(options, header, scratch));
+}
+
+async function write(
+  options: ClusterBackupOptions,
+  header: BackupHeader,
+  scratch: string,
+): Promise<CreatedBackup> {
+  const { cell } = options.source;
   const opened: State[] = [];
   const open = async (name: string): Promise<State> => {
     const state = await openStateCache({ path: join(scratch, name), cell });
@@ -61,7 +69,6 @@ export async function createClusterBackup(options: ClusterBackupOptions): Promis
     );
   } finally {
     await Promise.all(opened.map((state) => state.close()));
-    await rm(scratch, { recursive: true, force: true });
   }
 }
 

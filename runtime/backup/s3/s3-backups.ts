@@ -10,13 +10,13 @@
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
-import { makeFolder } from '../../make-folder.ts';
 import { choosePruned, type ListedBackup, listBackups, type Pruned } from '../folder.ts';
 import { BACKUP_FILE, ID, MANIFEST_FILE, OBJECTS_FILE, VERIFIED_FILE } from '../manifest.ts';
 import { OBJECTS_FOLDER } from '../objects.ts';
+import { withScratchFolder } from '../scratch-folder.ts';
 import type { BackupTarget, CreatedBackup } from '../write-backup.ts';
 import type { S3Bucket, S3Listed } from './bucket.ts';
 
@@ -37,7 +37,7 @@ export const writeToBucket = (
   write: (to: BackupTarget) => Promise<CreatedBackup>,
 ): Promise<CreatedBackup> =>
   withLock(bucket, (assertHeld) =>
-    inTemporary(temporary, async (folder) => {
+    withScratchFolder(temporary, async (folder) => {
       const stored = new Set(
         (await bucket.list(`${OBJECTS_FOLDER}/`)).map(({ key }) => nameOf(key)),
       );
@@ -62,7 +62,7 @@ export const readFromBucket = <T>(
   id: string | undefined,
   use: (folder: string) => Promise<T>,
 ): Promise<T> =>
-  inTemporary(temporary, async (folder) => {
+  withScratchFolder(temporary, async (folder) => {
     const all = await bucket.list();
     const chosen = id ?? idsIn(all).at(-1);
     if (chosen === undefined || !idsIn(all).includes(chosen))
@@ -84,7 +84,7 @@ export async function noteVerifiedInBucket(bucket: S3Bucket, path: string, id: s
 
 /** As `listBackups`. */
 export const listBucket = ({ bucket, temporary }: S3Backups): Promise<readonly ListedBackup[]> =>
-  inTemporary(temporary, async (folder) => {
+  withScratchFolder(temporary, async (folder) => {
     await mirror(bucket, folder, await bucket.list());
     return listBackups(folder);
   });
@@ -92,7 +92,7 @@ export const listBucket = ({ bucket, temporary }: S3Backups): Promise<readonly L
 /** As `pruneBackups`. */
 export const pruneBucket = ({ bucket, temporary }: S3Backups, keep: number): Promise<Pruned> =>
   withLock(bucket, (assertHeld) =>
-    inTemporary(temporary, async (folder) => {
+    withScratchFolder(temporary, async (folder) => {
       const remove = async (key: string) => {
         assertHeld();
         await bucket.delete(key);
@@ -149,16 +149,6 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>)
     for (const item of queue) await work(item);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, run));
-}
-
-async function inTemporary<T>(temporary: string, use: (folder: string) => Promise<T>): Promise<T> {
-  makeFolder(temporary);
-  const folder = await mkdtemp(join(temporary, 'troupe-bucket-'));
-  try {
-    return await use(folder);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
 }
 
 /** Throws once the lock may belong to another process: what follows must not be done. */

@@ -340,6 +340,11 @@ function tailscaleFits({ gateway }: Config): Finding[] {
       allowed: '"loopback"',
     });
   }
+  if (mode !== 'off' && gateway.tls !== undefined)
+    findings.push({
+      pointer: '/gateway/tls',
+      message: `gateway.tailscale.mode is ${JSON.stringify(mode)}: Tailscale has the certificate, and forwards plain HTTP`,
+    });
   if (mode === 'serve' && gateway.auth.mode === 'none') {
     findings.push({
       pointer: '/gateway/auth/mode',

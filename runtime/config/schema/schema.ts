@@ -26,6 +26,17 @@ import { historySection } from './history.ts';
 import { retentionSection } from './retention.ts';
 import { hooksSection, skillsSection, toolsSection } from './tools.ts';
 
+const gatewayTls = record('serve HTTPS and WSS instead of HTTP and WebSocket', {
+  certFile: Type.String({
+    minLength: 1,
+    description: 'certificate of the gateway, and those that lead to its CA, PEM',
+  }),
+  keyFile: Type.String({ minLength: 1, description: 'its private key, PEM' }),
+  minVersion: Type.Optional(
+    oneOf(['TLSv1.2', 'TLSv1.3'], { description: 'oldest version of TLS. Default: TLSv1.2' }),
+  ),
+});
+
 const gateway = section('the entry point for clients: WebSocket and HTTP on one port', {
   port: Type.Integer({
     minimum: 0,
@@ -42,6 +53,7 @@ const gateway = section('the entry point for clients: WebSocket and HTTP on one 
     Type.String({ minLength: 1, description: 'IP address to listen on when `bind` is `custom`' }),
   ),
   auth: gatewayAuthSection,
+  tls: Type.Optional(gatewayTls),
   tailscale: section('publish the gateway by Tailscale', {
     mode: oneOf(['off', 'serve', 'funnel'], {
       description:
@@ -154,14 +166,17 @@ const runtime = section('the actor runtime', {
     default: 1_000,
     description: 'actors of one shard kept in memory; the least recently used one is evicted first',
   }),
-  tenantWeights: Type.Record(
-    Type.String({ minLength: 1 }),
-    Type.Number({ minimum: 0.1, maximum: 100, description: 'its share relative to the others' }),
-    {
-      default: {},
-      additionalProperties: false,
-      description: 'by tenant, who is served how much when all wait; 1 for one that is not named',
-    },
+  tenantWeights: applied(
+    'process',
+    Type.Record(
+      Type.String({ minLength: 1 }),
+      Type.Number({ minimum: 0.1, maximum: 100, description: 'its share relative to the others' }),
+      {
+        default: {},
+        additionalProperties: false,
+        description: 'by tenant, who is served how much when all wait; 1 for one that is not named',
+      },
+    ),
   ),
   disk: diskSection,
   history: historySection,

@@ -6,6 +6,7 @@
 import type { RemoteDispatch } from '../../effects/dispatch.ts';
 import { type ErrorData, errorData } from '../../../protocols/errors.ts';
 import type { DeadLetterAsk, Message } from '../../../protocols/statechart.ts';
+import { inTime } from '../../clock/in-time.ts';
 import type { Clock } from '../../clock/clock.ts';
 import type { Position } from '../../log/log.ts';
 import { type Fold, TABLE } from './fold.ts';
@@ -153,13 +154,10 @@ export class AfterCommits {
   /** Resolves when everything that committed records request is done, or after a timeout. */
   async done(clock: Clock, withinMs: number): Promise<void> {
     let late = false;
-    const timeout = new Promise<void>((resolve) =>
-      clock.after(withinMs, () => {
-        late = true;
-        resolve();
-      }),
-    );
-    while (this.#held && !late) await Promise.race([this.#held, timeout]);
+    const released = async () => {
+      while (this.#held && !late) await this.#held;
+    };
+    await inTime(clock, released(), withinMs, () => (late = true));
   }
 
   /**

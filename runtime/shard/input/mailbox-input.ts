@@ -9,7 +9,7 @@ import { mailboxSubject } from '../../../protocols/subjects.ts';
 import type { Clock } from '../../clock/clock.ts';
 import type { Log, Position } from '../../log/log.ts';
 import { type ShardParts, writeTurn } from '../turn/turn-context.ts';
-import { findDueTimer, onTimer, type Timing } from './due-timers.ts';
+import { findDueTimer, onTimer, parseTimer, type Timing } from './due-timers.ts';
 import { TABLE } from '../commit/fold.ts';
 import type { Group } from '../commit/group.ts';
 import type { ShardTime } from '../shard-time.ts';
@@ -37,6 +37,8 @@ export type Candidate = {
 };
 
 const CONTROL_FIRST = 64;
+/** A timer that is held is looked at again after this time. */
+const HELD_MS = 1_000;
 
 export class MailboxInput {
   readonly timers: TimerQueue;
@@ -67,7 +69,7 @@ export class MailboxInput {
     while (control++ < CONTROL_FIRST && this.#room(group))
       if (!this.#takeMail(group, this.#control)) break;
     const { timersPerGroup } = this.#o.parts.world.limits;
-    const due = this.timers.takeDue(timersPerGroup, group.now);
+    const due = this.#takeDue(timersPerGroup, group.now);
     // The crash-loop guard may have ended between the announcement of a timer and its turn.
     if (this.#dueTimer !== undefined) due.unshift(this.#dueTimer);
     this.#dueTimer = undefined;
@@ -139,6 +141,19 @@ export class MailboxInput {
     writeTurn(this.#o.parts, group, ref, (t) => onMail(t, input, by));
   }
 
+  /** Due timers that may fire, at most `max`. */
+  #takeDue(max: number, now: number): string[] {
+    const { holdsTimersOf } = this.#o.parts.world;
+    const due = this.timers.takeDue(max, now);
+    if (holdsTimersOf === undefined) return due;
+    const free: string[] = [];
+    for (let ids = due; ids.length > 0; ids = this.timers.takeDue(max - free.length, now))
+      for (const id of ids)
+        if (holdsTimersOf(parseTimer(id).actor)) this.timers.hold(id, now + HELD_MS);
+        else free.push(id);
+    return free;
+  }
+
   #runTimer(group: Group, id: string, by: InputHandlers): void {
     const timer = findDueTimer(this.#o.parts, id);
     if (timer) writeTurn(this.#o.parts, group, `t${id}`, (t) => onTimer(t, timer, this.#o, by));
@@ -178,7 +193,7 @@ export class MailboxInput {
   }
 
   #timerCandidate(now: number): Candidate | undefined {
-    const id = (this.#dueTimer ??= this.timers.takeDue(1, now)[0]);
+    const id = (this.#dueTimer ??= this.#takeDue(1, now)[0]);
     if (id === undefined) return undefined;
     const run = (group: Group, by: InputHandlers) => {
       this.#dueTimer = undefined;

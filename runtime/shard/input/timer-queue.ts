@@ -66,6 +66,12 @@ export class TimerQueue {
     this.#schedule();
   }
 
+  /** Looks at a timer that is due again at this time, not before. */
+  hold(id: string, until: number): void {
+    this.#push({ due: until, id });
+    this.#schedule();
+  }
+
   /** Timers in memory, cancelled ones included. */
   get size(): number {
     return this.#heap.length;

@@ -28,6 +28,8 @@ export type TurnWorld = {
   readonly limits: Limits;
   /** receives the crashes of actors that have no other supervisor */
   readonly supervisor?: Address;
+  /** whether due timers of an actor wait at present; default never */
+  readonly holdsTimersOf?: (actor: Address) => boolean;
 };
 
 export type ActivatedActor = {

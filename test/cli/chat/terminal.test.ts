@@ -6,7 +6,7 @@ import { exitCodeOf, exitCodes, takenPort } from '../../../cli/exit.ts';
 import { connectionError } from '../../../client/gateway-errors.ts';
 import { ago, table } from '../../../operations/text.ts';
 import { bytes } from '../../../cli/output.ts';
-import { addressOf } from '../../../cli/options.ts';
+import { originOf } from '../../../cli/options.ts';
 import { withSecret } from '../../../cli/processes/start.ts';
 import { load } from '../../runtime/config/folder.ts';
 
@@ -133,10 +133,12 @@ describe('text for a terminal', () => {
 
 describe('the address', () => {
   it('is reachable from this machine, whatever the gateway listens on', async () => {
-    const at = (gateway: string) => addressOf(load(`{ gateway: ${gateway} }`).config);
-    expect(await at('{}')).toBe('127.0.0.1:18789');
-    expect(await at("{ bind: 'lan', port: 7 }")).toBe('127.0.0.1:7');
-    expect(await at("{ bind: 'custom', customBindHost: '::1' }")).toBe('[::1]:18789');
+    const at = (gateway: string) => originOf(load(`{ gateway: ${gateway} }`).config);
+    expect(await at('{}')).toBe('http://127.0.0.1:18789');
+    expect(await at("{ bind: 'lan', port: 7 }")).toBe('http://127.0.0.1:7');
+    expect(await at("{ bind: 'custom', customBindHost: '::1' }")).toBe('http://[::1]:18789');
+    const tls = "tls: { certFile: 'cert.pem', keyFile: 'key.pem' }";
+    expect(await at(`{ port: 7, ${tls} }`)).toBe('https://127.0.0.1:7');
   });
 
   it('contains the token after the #, once, and only if there is one', () => {

@@ -5,6 +5,7 @@ import { type Address, address } from '../../../protocols/address.ts';
 import { effect } from '../../../protocols/statechart.ts';
 import { createRegistry, defineActor } from '../../../runtime/actor/define-actor.ts';
 import { EffectRunner } from '../../../runtime/effects/runner.ts';
+import type { TenantWeights } from '../../../runtime/fairness/fair-queue.ts';
 import type { EffectContext } from '../../../runtime/index.ts';
 import type { Intent } from '../../../runtime/shard/turn/intents.ts';
 import { settled, VirtualClock } from '../../../library/simulation/virtual-clock.ts';
@@ -26,7 +27,7 @@ let reported: string[];
 let runner: EffectRunner;
 beforeEach(() => open());
 
-function open(tenantWeights: Record<string, number> = {}, limits: Limits = {}): void {
+function open(tenantWeights: TenantWeights = {}, limits: Limits = {}): void {
   began = [];
   reported = [];
   const run = (_input: unknown, { id, attempt, signal, traceId }: EffectContext) =>
@@ -100,6 +101,21 @@ it('waiting tenants are served by their weights, and an actor’s effects in ord
   const waited = ids().slice(2);
   expect(waited.filter((id) => id.startsWith('g'))).toHaveLength(15);
   expect(waited.filter((id) => id.startsWith('p'))).toEqual([0, 1, 2, 3, 4].map((n) => `p${n}.1`));
+});
+
+it('changed weights count for tenants that wait already', async () => {
+  let weights: Record<string, number> = {};
+  open(() => weights);
+  for (let n = 0; n < 60; n++) for (const tenant of ['gold', 'plain']) run(tenant, `${tenant}${n}`);
+  const share = (waited: readonly string[]) =>
+    waited.filter((id) => id.startsWith('gold')).length / waited.length;
+  await end(20);
+  expect(share(ids().slice(2))).toBe(0.5);
+  weights = { gold: 4 };
+  await end(2);
+  const before = ids().length;
+  await end(25);
+  expect(share(ids().slice(before))).toBe(0.8);
 });
 
 it("runs effects of a tenant's actors in turn", async () => {

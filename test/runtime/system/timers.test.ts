@@ -1,7 +1,7 @@
 /** Timers: they fire once, never early, and survive the end of their process. */
 import { assign, setup } from 'xstate';
 import { describe, expect, it } from 'vitest';
-import { address } from '../../../protocols/address.ts';
+import { type Address, address } from '../../../protocols/address.ts';
 import { type ActorInput, type Delivered, hostActions } from '../../../protocols/statechart.ts';
 import { defineActor } from '../../../runtime/index.ts';
 import { eventually } from '../eventually.ts';
@@ -77,6 +77,22 @@ describe('a timer', () => {
     await world.restart();
     await world.ask(a, { type: 'arm', n: 'again', ms: 1 });
     await eventually(() => expect(count(world)).toBe(2));
+  });
+
+  it('waits while timers of its actor are held, and does not delay others', async () => {
+    let isHeld = true;
+    const holdsTimersOf = (actor: Address) => isHeld && actor === a;
+    const world = await openWorld({ holdsTimersOf, shards: 1 });
+    await world.ask(a, { type: 'arm', ms: 1 });
+    await world.ask(b, { type: 'arm', ms: 2 });
+    await fired(world, b);
+    await world.restart({ holdsTimersOf });
+    await world.ask(b, { type: 'arm', n: 'again', ms: 1 });
+    await eventually(() => expect(count(world, b)).toBe(2));
+    expect(count(world)).toBe(0);
+    isHeld = false;
+    await fired(world);
+    expect(count(world)).toBe(1);
   });
 
   it('survives a restart', async () => {
