@@ -55,7 +55,7 @@ export const bullmq: PeerDriver = {
   guarantee: 'a job of a killed worker runs again, so the counter may count it twice',
   async start({ folder, data }) {
     const { Queue, Worker, QueueEvents } = loaded<BullMq>(folder, 'bullmq');
-    // BullMQ loads it itself, and repeats its error without end if there is none.
+    // BullMQ loads it itself, and repeats its error without end if it is missing.
     const { Redis } = loaded<IoRedis>(folder, 'ioredis');
     const port = await freePort();
     const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', data, '--save', ''];

@@ -33,7 +33,7 @@ type Pool = {
 type Pg = { Pool: new (options: object) => Pool };
 
 const CONNECTIONS_MAX = 200;
-/** PostgreSQL refuses to run as root; this is the user without rights of Debian and others. */
+/** PostgreSQL refuses to run as root; this user of Debian and others has no rights. */
 const UNPRIVILEGED = { uid: 65_534, gid: 65_534 };
 
 export const dbos: PeerDriver = {

@@ -52,18 +52,18 @@ export const nats: PeerDriver = {
   guarantee:
     'a request of a killed consumer is delivered again, and counted twice if its value was stored',
   async start({ folder, data }) {
-    const { connect } = loaded<Transport>(folder, '@nats-io/transport-node');
-    const { jetstream, jetstreamManager } = loaded<JetStreamPackage>(folder, '@nats-io/jetstream');
+    const transport = loaded<Transport>(folder, '@nats-io/transport-node');
+    const streams = loaded<JetStreamPackage>(folder, '@nats-io/jetstream');
     const port = await freePort();
     const program = process.env['TROUPE_NATS_SERVER'] ?? programOf('nats-server');
     const args = ['-js', '-sd', data, '-a', '127.0.0.1', '-p', String(port)];
     const server = await startServer(program, args, port);
     const servers = `127.0.0.1:${port}`;
     // The caller and the consumer have a connection each, as in two programs.
-    const [caller, worker] = await Promise.all([connect({ servers }), connect({ servers })]);
-    await createStreams(await jetstreamManager(worker));
-    await consume(worker, jetstream(worker));
-    const add = asker(caller, jetstream(caller));
+    const [caller, worker] = await Promise.all([transport.connect({ servers }), transport.connect({ servers })]);
+    await createStreams(await streams.jetstreamManager(worker));
+    await consume(worker, streams.jetstream(worker));
+    const add = asker(caller, streams.jetstream(caller));
     return {
       server: server.pid,
       add,

@@ -5,7 +5,8 @@
  *
  * Configuration: one node with its defaults (24 partitions), and `rocksdb-disable-wal-fsync` for
  * its log, its log server and its metadata, so that a record is written to the file and not synced,
- * as with the others. The calls use `fetch` with connections that stay open.
+ * as with the others. The calls use `fetch` with connections
+ * that stay open. The SDK logs errors only.
  */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http2';
@@ -36,6 +37,8 @@ export const restate: PeerDriver = {
   async start({ folder, data }) {
     if (!('withResolvers' in Promise))
       throw new TroupeError('NOT_FOUND', 'its SDK needs Node 22 or newer');
+    // Without it the SDK prints two lines for each call.
+    process.env['RESTATE_LOGGING'] = 'ERROR';
     const sdk = loaded<Restate>(folder, '@restatedev/restate-sdk');
     const counter = sdk.object({
       name: 'counter',
