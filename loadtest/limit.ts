@@ -130,14 +130,14 @@ function model({ modelMs, modelWorkMs }: LimitFacts): Limit | undefined {
 }
 
 function nothing({ samples, missed, outcomes, unreadable }: LimitFacts): Limit {
-  const client = mean(samples.map(({ processes }) => processes['client']?.eventLoop)) ?? 0;
+  const own = mean(samples.map(({ processes }) => processes['client']?.eventLoop)) ?? 0;
   const loops = targetNames(samples).map((name) => {
     const busy = mean(samples.map(({ processes }) => processes[name]?.eventLoop));
     return busy === undefined ? [] : [`the event loop of ${name} was busy ${percent(busy)}`];
   });
   const figures = [
     ...loops.flat(),
-    `the event loop of the load generator ${loops.flat().length > 0 ? '' : 'was busy '}${percent(client)} of the time`,
+    `the event loop of the load generator ${loops.flat().length > 0 ? '' : 'was busy '}${percent(own)} of the time`,
   ].join(', ');
   const failed = outcomes.reduce(
     (sum, { failed: count, unfinished }) => sum + count + unfinished,

@@ -125,7 +125,7 @@ export function bodyOf<T>({ status, text }: HttpAnswer): T {
   const body = parsed(text);
   if (status < 400 && body !== undefined) return body as T;
   const { code, message } = (body as { error?: Record<string, unknown> } | undefined)?.error ?? {};
-  if (isErrorCode(code)) throw new TroupeError(code, String(message ?? code));
+  if (isErrorCode(code)) throw new TroupeError(code, typeof message === 'string' ? message : code);
   throw new TroupeError(codeOfStatus(status), `status ${status} ${text.slice(0, 200)}`);
 }
 

@@ -193,8 +193,8 @@ function callIn({ messages = [], tools = [] }: ChatRequest) {
 
 const textIn = (content: unknown): string =>
   Array.isArray(content)
-    ? content.map((part) => String((part as { text?: unknown }).text ?? '')).join('\n')
-    : String(content ?? '');
+    ? content.map((part) => contentOf((part as { text?: unknown }).text)).join('\n')
+    : contentOf(content);
 
 /** undefined unless it is a JSON object of at most 16 MiB. */
 async function bodyOf(incoming: IncomingMessage): Promise<ChatRequest | undefined> {

@@ -55,7 +55,7 @@ class Answers {
     const unwatch = client.watch((now) => {
       if (now.kind !== 'waiting' && now.kind !== 'closed') return;
       const lost = new TroupeError('UNAVAILABLE', 'the connection was lost');
-      for (const settle of [...this.#waiting.values()]) settle(lost);
+      for (const settle of this.#waiting.values()) settle(lost);
     });
     this.close = () => {
       off();

@@ -36,7 +36,7 @@ export async function runOf(
   const final = await target
     .client()
     .request('agent', params, { expectFinal: true, signal, timeoutMs: 0 });
-  if (final.status === 'ok') return final as AgentFinal;
+  if (final.status === 'ok') return final;
   throw new TroupeError(
     final.status === 'timeout' ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE',
     `the run ended with ${final.status}`,

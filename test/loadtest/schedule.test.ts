@@ -49,14 +49,14 @@ describe('arguments', () => {
     });
     expect(mixOf('runs', ['runs'])).toEqual({ runs: 1 });
     for (const wrong of ['walks', 'runs=0', 'runs=-1', 'runs=x', 'runs,runs', '', 'runs=1=2'])
-      expect(() => mixOf(wrong, ['runs']), wrong).toThrow(/--mix/);
+      expect(() => mixOf(wrong, ['runs'])).toThrow(/--mix/);
   });
 
   it('of a ramp reach both ends', () => {
     expect(rampOf('10..80', { steps: 4 })).toEqual([10, 20, 40, 80]);
     expect(rampOf('10..100', { factor: 2 })).toEqual([10, 20, 40, 80, 100]);
     for (const wrong of ['10', '80..10', '0..10', 'a..b', '1..2..3'])
-      expect(() => rampOf(wrong, {}), wrong).toThrow(/--ramp/);
+      expect(() => rampOf(wrong, {})).toThrow(/--ramp/);
     expect(() => rampOf('1..10000', { factor: 1.01 })).toThrow(/more than 100/);
   });
 
@@ -69,6 +69,6 @@ describe('arguments', () => {
       { figure: 'p999', atMost: 2_000, workload: 'chats' },
     ]);
     for (const wrong of ['p98=1s', 'p99', 'errors=500ms', 'p99=1s@memory', ''])
-      expect(() => objectivesOf(wrong, ['runs']), wrong).toThrow();
+      expect(() => objectivesOf(wrong, ['runs'])).toThrow(/objective|mix/);
   });
 });
