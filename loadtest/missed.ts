@@ -4,7 +4,7 @@ import type { Objective, Step } from './report.ts';
 
 /**
  * The objectives that were missed, with what was measured. Where requests were due and none
- * succeeded, an objective of latency is missed; `timeoutMs` then stands for the latency.
+ * succeeded, an objective of latency is missed; `timeoutMs` is then reported as the latency.
  */
 export function missedOf(
   objectives: readonly Objective[],
