@@ -60,14 +60,10 @@ export const nats: PeerDriver = {
     const server = await startServer(program, args, port);
     const servers = `127.0.0.1:${port}`;
     // The caller and the consumer have a connection each, as in two programs.
-<<<<<<< HEAD
     const [caller, worker] = await Promise.all([
       transport.connect({ servers }),
       transport.connect({ servers }),
     ]);
-=======
-    const [caller, worker] = await Promise.all([transport.connect({ servers }), transport.connect({ servers })]);
->>>>>>> w-load
     await createStreams(await streams.jetstreamManager(worker));
     await consume(worker, streams.jetstream(worker));
     const add = asker(caller, streams.jetstream(caller));
