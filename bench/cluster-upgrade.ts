@@ -31,7 +31,7 @@ export const clusterUpgrade = defineScenario({
     refused: { label: '  asks that were refused for now', unit: 'count' },
     failed: { label: '  asks that failed in another way', unit: 'count' },
     replaceMs: { label: 'one worker: SIGTERM until the other build has its shards', unit: 'ms' },
-    idleMs: { label: 'limit: the same between two replies in the idle cell', unit: 'ms' },
+    idleMs: { label: 'limit: the same while the cell is idle', unit: 'ms' },
     nodeMs: { label: 'a bare start of Node', unit: 'ms' },
   },
   async measure({ folder, pick }) {

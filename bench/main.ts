@@ -25,7 +25,7 @@ import { type Scale, type Scenario, scales } from './harness/scenario.ts';
 import { serveSockets } from './harness/websocket-clients.ts';
 import { work } from './harness/worker.ts';
 import { scenarios } from './scenarios.ts';
-import { scale } from './scale.ts';
+import { scale as runScale } from './scale.ts';
 import { compareCheckouts } from './compare.ts';
 import { watchPage } from './page.ts';
 import { measureRetrieval, retrievalText } from './retrieval/retrieval.ts';
@@ -89,7 +89,7 @@ else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ??
 else if (positionals[0] === 'faults' && options.help !== true)
   process.exit(await faults(faultsAsked()));
 else if (positionals[0] === 'account' && options.help !== true) process.exitCode = checked();
-else if (positionals[0] === 'scale' && options.help !== true) await scale(scaleAsked());
+else if (positionals[0] === 'scale' && options.help !== true) await runScale(scaleAsked());
 else if (positionals[0] === 'soak' && options.help !== true) await soak(soakAsked());
 else if (positionals[0] === 'page' && options.help !== true) await watchPage(pageAsked());
 else if (positionals[0] === 'retrieval' && options.help !== true) console.log(await retrieval());

@@ -126,7 +126,7 @@ export class FaultCell {
     const url = `nats://127.0.0.1:${this.proxy(machine).port}`;
     const records = { snapshotEvery, journalTail: snapshotEvery, keepsAll: !trims };
     const spec: WorkerSpec = { url, name, machine, shards, folder, timings, ...records };
-    const [command = '', ...args] = [...program, JSON.stringify(spec)];
+    const [command, ...args] = [...program, JSON.stringify(spec)];
     const said = openSync(this.#logOf(machine), 'a');
     const env = {
       ...process.env,

@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
+import { natsServers } from '../../test/servers/nats.ts';
 import { type MachineFacts, machineFacts } from '../harness/computer.ts';
 import type { InjectedFault } from './chronicle.ts';
 import type { Row } from './evidence.ts';
@@ -42,7 +43,7 @@ export type AccountDocument = {
   readonly scenarios: readonly ScenarioAccount[];
 };
 
-type Head = Pick<AccountDocument, 'command' | 'seed' | 'startedAt' | 'version' | 'nats'>;
+type Head = Pick<AccountDocument, 'command' | 'seed' | 'startedAt' | 'version'>;
 
 const NO_ACCOUNT = { faults: [], turns: 0, sums: [], findings: [], notes: [] };
 
@@ -79,6 +80,7 @@ export class AccountFiles {
       format: 1,
       ...this.#head,
       endedAt: new Date().toISOString(),
+      nats: natsServers().at(-1)?.version ?? 'none',
       machine: machineFacts(),
       rows: basename(this.#rows),
       scenarios: this.#scenarios,
@@ -101,7 +103,7 @@ export function readAccount(file: string): { document: AccountDocument; rows: Ma
   for (const line of readFileSync(`${base}.rows.jsonl`, 'utf8').split('\n')) {
     if (line === '') continue;
     const { scenario, ...row } = JSON.parse(line) as Row & { scenario: string };
-    rows.set(scenario, [...(rows.get(scenario) ?? []), row as Row]);
+    rows.set(scenario, [...(rows.get(scenario) ?? []), row]);
   }
   return { document, rows };
 }
@@ -198,7 +200,7 @@ function findingText({ kind, text, ids, evidence }: Finding): string[] {
   return [
     `### ${kind}: ${ids.length > 0 ? ids.join(', ') : 'no message named'}`,
     '',
-    `${text}`,
+    text,
     '',
     ...(evidence.length === 0 ? [] : block(evidence.map((row) => JSON.stringify(row)).join('\n'))),
   ];

@@ -10,7 +10,6 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { AccountFiles } from './document.ts';
 import { conversations } from './conversations.ts';
 import { smallDisk } from './room.ts';
-import { natsServers } from '../../test/servers/nats.ts';
 import { programUpgrade } from './upgrade.ts';
 import { planted, scenariosOf } from './scenarios.ts';
 import { faultsOf, lineOf, type Outcome, play, type Scenario, type StageOptions } from './stage.ts';
@@ -75,9 +74,8 @@ function filesOf({ account, kills, only }: FaultsOptions, seed: number): Account
   const chosen = only === undefined ? '' : ` --only ${only}`;
   const command = `npm run bench -- faults --kills ${kills}${chosen} --seed ${seed}`;
   const { version } = packageJson;
-  const nats = natsServers().at(-1)?.version ?? 'unknown';
   const startedAt = new Date().toISOString();
-  return new AccountFiles(account, { command, seed, startedAt, version, nats });
+  return new AccountFiles(account, { command, seed, startedAt, version });
 }
 
 /** Returns the number of problems. The output of the processes is kept if there are any. */
@@ -92,8 +90,8 @@ async function run(part: Part, { seed, program, files }: RunOptions): Promise<nu
     return 0;
   }
   const begun = performance.now();
-  const say = (what: string) =>
-    console.error(`  … ${((performance.now() - begun) / 1_000).toFixed(1)} s ${what}`);
+  const say = (line: string) =>
+    console.error(`  … ${((performance.now() - begun) / 1_000).toFixed(1)} s ${line}`);
   const load = { clients: CLIENTS, pauseMsMax: PAUSE_MS_MAX };
   const found = await part
     .play({ seed, folder, program, ...load, say })

@@ -50,7 +50,7 @@ function played(scenario: Scenario): Promise<Outcome> {
 /** Writes the account of the outcome. Returns its path without extension. */
 function written(outcome: Outcome): string {
   const base = join(folder, `account-${outcome.name}`);
-  const head = { command: 'a test', seed: SEED, startedAt: '', version: '0', nats: '0' };
+  const head = { command: 'a test', seed: SEED, startedAt: '', version: '0' };
   new AccountFiles(`${base}.md`, head).played(outcome);
   return base;
 }

@@ -21,7 +21,7 @@ test('a replay file of a simulation shows its turns, and another file is refused
   const page = await browser().newPage({ locale: 'en-US', colorScheme: 'dark' });
   page.setDefaultTimeout(30_000);
   await page.goto(`${troupe.url}#view=actors&token=${TOKEN}`);
-  const open = page.getByLabel('Open a replay file of a simulation');
+  const open = page.getByLabel('Open a replay file');
   await open.setInputFiles(file);
 
   const replay = page.getByRole('region', { name: 'Replay file' });

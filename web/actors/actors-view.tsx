@@ -2,14 +2,13 @@
  * The actors of the tenant: a tree by type with search and filters, and the actor that is open.
  * What is open, searched and filtered is in the address of the page.
  */
+import type { VNode } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { ActorSummary } from '../../protocols/actor-view.ts';
 import { ActorList, type ActorListState, NO_ACTORS } from './actor-list.ts';
 import { ActorView } from './actor-view.tsx';
 import type { ActorsGateway } from './gateway.ts';
-import { lazy } from '../shell/lazy.tsx';
 import { addActorStyle } from './looks.ts';
-import type { ReplayViewProps } from './replay-view.tsx';
 import { strings } from './strings.ts';
 import {
   filtered,
@@ -36,8 +35,6 @@ export type ActorsViewProps = {
   readonly onParams: (params: ActorsParams, replace: boolean) => void;
 };
 
-const Replay = lazy<ReplayViewProps>(async () => (await import('./replay-view.tsx')).ReplayView);
-
 export const ActorsView = ({ gateway, params, onParams }: ActorsViewProps) => {
   addActorStyle();
   const [list, setList] = useState<ActorListState>(NO_ACTORS);
@@ -45,21 +42,18 @@ export const ActorsView = ({ gateway, params, onParams }: ActorsViewProps) => {
     const reading = new ActorList(gateway, setList);
     return () => reading.end();
   }, [gateway]);
-  const [replay, setReplay] = useState<string>();
-  const openFile = (files: FileList | null | undefined) =>
-    void files?.[0]?.text().then((text) => setReplay(text));
+  const [replay, setReplay] = useState<VNode>();
+  const openFile = async ({ files }: HTMLInputElement) => {
+    const text = await files?.[0]?.text();
+    if (!text) return;
+    const { ReplayView } = await import('./replay-view.tsx');
+    setReplay(<ReplayView text={text} onClose={() => setReplay(undefined)} />);
+  };
   const { item } = params;
   const change = (name: string, value: string) =>
     onParams({ ...params, at: '', [name]: value }, name === 'q');
   return (
-    <main
-      class={item || replay !== undefined ? 'actors has-open' : 'actors'}
-      onDragOver={(event) => event.preventDefault()}
-      onDrop={(event) => {
-        event.preventDefault();
-        openFile(event.dataTransfer?.files);
-      }}
-    >
+    <main class={item || replay ? 'actors has-open' : 'actors'}>
       <section class="actors-side" aria-label={strings.title}>
         <Filters list={list} params={params} onChange={change} />
         <Tree
@@ -70,27 +64,22 @@ export const ActorsView = ({ gateway, params, onParams }: ActorsViewProps) => {
             change('item', actor);
           }}
         />
-        <label class="replay-file muted">
-          {strings.replay.open}
-          <input
-            type="file"
-            accept=".json,application/json"
-            onChange={(event) => openFile(event.currentTarget.files)}
-          />
+        <label>
+          {strings.openReplay}
+          <input type="file" onChange={(event) => void openFile(event.currentTarget)} />
         </label>
       </section>
-      {replay !== undefined ? (
-        <Replay text={replay} onClose={() => setReplay(undefined)} />
-      ) : item ? (
-        <ActorView
-          gateway={gateway}
-          actor={item}
-          at={params['at'] === undefined ? undefined : Number(params['at'])}
-          onBack={() => change('item', '')}
-        />
-      ) : (
-        <p class="actors-hint muted">{strings.choose}</p>
-      )}
+      {replay ??
+        (item ? (
+          <ActorView
+            gateway={gateway}
+            actor={item}
+            at={params['at'] === undefined ? undefined : Number(params['at'])}
+            onBack={() => change('item', '')}
+          />
+        ) : (
+          <p class="actors-hint muted">{strings.choose}</p>
+        ))}
     </main>
   );
 };

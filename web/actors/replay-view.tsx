@@ -1,6 +1,7 @@
 /** The turns of a replay file, which a failing simulation has written (`docs/testing.md`). */
 import { useMemo, useState } from 'preact/hooks';
 import type { ActorTurn } from '../../protocols/actor-view.ts';
+import { replayStrings } from './replay-strings.ts';
 import { strings } from './strings.ts';
 import { TurnList } from './turn-list.tsx';
 import { stateText } from './tree-rows.ts';
@@ -15,7 +16,7 @@ type Replay = {
   readonly turns: readonly { readonly actor: string; readonly turns: readonly ActorTurn[] }[];
 };
 
-export type ReplayViewProps = {
+type ReplayViewProps = {
   /** content of the file */
   readonly text: string;
   readonly onClose: () => void;
@@ -28,15 +29,15 @@ export const ReplayView = ({ text, onClose }: ReplayViewProps) => {
   const chosen = replay?.turns.find((one) => one.actor === actor) ?? replay?.turns[0];
   const turn = chosen?.turns.find((one) => one.turn === shown) ?? chosen?.turns.at(-1);
   return (
-    <section class="actor-open replay" aria-label={strings.replay.title}>
+    <section class="actor-open replay" aria-label={replayStrings.title}>
       <button type="button" onClick={onClose}>
         {strings.back}
       </button>
       {!replay || !chosen ? (
-        <p role="alert">{strings.replay.wrong}</p>
+        <p role="alert">{replayStrings.wrong}</p>
       ) : (
         <>
-          <h2>{strings.replay.broken(replay.rule, replay.seed)}</h2>
+          <h2>{replayStrings.broken(replay.rule, replay.seed)}</h2>
           <p>{replay.why}</p>
           <select
             aria-label={strings.title}
@@ -57,10 +58,10 @@ export const ReplayView = ({ text, onClose }: ReplayViewProps) => {
             turns={chosen.turns}
             missed={0}
             shown={shown}
-            newest={strings.replay.newest}
+            newest={replayStrings.newest}
             onShow={setShown}
           />
-          <h3>{strings.replay.history}</h3>
+          <h3>{replayStrings.history}</h3>
           <pre>{replay.history.join('\n')}</pre>
         </>
       )}
