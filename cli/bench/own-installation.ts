@@ -101,7 +101,7 @@ function startGuard(folder: string, pid: number | undefined): ChildProcess {
   });
   // without a guard the test runs nevertheless
   guard.on('error', () => {});
-  guard.stdin!.on('error', () => {});
+  guard.stdin.on('error', () => {});
   return guard;
 }
 
