@@ -45,7 +45,7 @@ export async function run(options: RunOptions): Promise<number> {
     return exitCodeOf(report);
   } catch (error) {
     if (!signal.aborted) throw error;
-    note('stopped before the load began: there is no report');
+    note('stopped before the measurement began: there is no report');
     return exitCodes.interrupted;
   } finally {
     await parts.close();

@@ -116,6 +116,27 @@ describe('troupe bench', () => {
   );
 
   it(
+    'stopped in the warm-up, it writes no report',
+    async () => {
+      const { home, env, left } = newHome();
+      const json = join(home, 'load.json');
+      const args = ['bench', '--rate', '10', '--warmup', '10m', '--mix', 'memory', '--json', json];
+      const program = startProgram(args, { home, env });
+      await eventually(() => {
+        if (!program.stderr.includes('before the load')) throw new Error(program.stderr);
+      }, 60_000);
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      program.child.kill('SIGINT');
+      const ended = await program.ended;
+      expect(ended).toMatchObject({ code: 130 });
+      expect(ended.stderr).toContain('before the measurement began: there is no report');
+      expect(existsSync(json)).toBe(false);
+      expect(left()).toEqual([]);
+    },
+    LONG_MS,
+  );
+
+  it(
     'leaves nothing of its installation when it is killed',
     async () => {
       const { home, env, left } = newHome();
