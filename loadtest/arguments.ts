@@ -5,6 +5,9 @@ import type { Objective } from './report.ts';
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
+const WEIGHT_MIN = 0.001;
+const WEIGHT_MAX = 1_000_000;
+
 const wrong = (message: string): TroupeError => new TroupeError('INVALID_ARGUMENT', message);
 
 /**
@@ -37,7 +40,7 @@ export function mixOf(text: string, known: readonly string[]): Record<string, nu
       throw wrong(`--mix: no workload ${JSON.stringify(name)}; there are ${known.join(', ')}`);
     if (weights.has(name)) throw wrong(`--mix: ${name} occurs twice`);
     if (more.length > 0) throw wrong(`--mix: ${JSON.stringify(part)} is not NAME=WEIGHT`);
-    weights.set(name, numberIn(weight, Number.MIN_VALUE, 1e6, `--mix: weight of ${name}`));
+    weights.set(name, numberIn(weight, WEIGHT_MIN, WEIGHT_MAX, `--mix: weight of ${name}`));
   }
   const sum = [...weights.values()].reduce((total, weight) => total + weight, 0);
   return Object.fromEntries([...weights].map(([name, weight]) => [name, weight / sum]));

@@ -69,11 +69,16 @@ export type StepProgress = {
 
 const PREFLIGHT_MS_MAX = 30_000;
 const SETTLE_MS = 1_000;
+/** A step that is shorter by this was cut. */
+const CUT_SECONDS = 0.01;
 const SEED_STRIDE = 0x9e3779b9;
 /** Until it is known. */
 const OPEN: Limit = { what: 'unknown', because: 'not known yet' };
 
-/** @throws TroupeError when the first request of a workload fails; then no load was sent */
+/**
+ * @throws TroupeError when the first request of a workload fails; then no load was sent. The reason
+ *   of `signal` when it stops the test before the end of the warm-up
+ */
 export async function runLoadTest(test: LoadTest): Promise<LoadReport> {
   const { plan, signal, workloads } = test;
   const startedAt = new Date().toISOString();
@@ -82,10 +87,12 @@ export async function runLoadTest(test: LoadTest): Promise<LoadReport> {
   const steps: Step[] = [];
   for (const ratePerSecond of plan.rates) {
     const step = await measured(test, ratePerSecond, steps.length);
+    if (step === undefined) break;
     steps.push(step);
     if (signal.aborted || step.missed.length > 0) break;
     await pause(signal);
   }
+  if (steps.length === 0) signal.throwIfAborted();
   if (plan.rates.length > 1) await refine(test, steps);
   return reportOf(test, startedAt, steps);
 }
@@ -102,14 +109,20 @@ async function refine(test: LoadTest, steps: Step[]): Promise<void> {
     // what the broken step left behind is done first
     await preflight(workloads, PREFLIGHT_MS_MAX, signal).catch(() => {});
     await pause(signal);
-    if (!signal.aborted) steps.push(await measured(test, between, steps.length));
+    const step = signal.aborted ? undefined : await measured(test, between, steps.length);
+    if (step) steps.push(step);
   }
 }
 
 /** Rejects when the test is stopped, which the caller checks. */
 const pause = (signal: AbortSignal) => sleep(SETTLE_MS, undefined, { signal }).catch(() => {});
 
-async function measured(test: LoadTest, ratePerSecond: number, at: number): Promise<Step> {
+/** undefined: stopped during the warm-up */
+async function measured(
+  test: LoadTest,
+  ratePerSecond: number,
+  at: number,
+): Promise<Step | undefined> {
   const { plan, workloads, signal } = test;
   const warmupSeconds = at === 0 ? plan.warmupSeconds : 0;
   const seconds = warmupSeconds + plan.stepSeconds;
@@ -130,6 +143,7 @@ async function measured(test: LoadTest, ratePerSecond: number, at: number): Prom
     onMeasured: () => watch.measure(),
   });
   const samples = await watch.stop();
+  if (!watch.isMeasuring) return undefined;
   const { workloads: outcomes, windows } = recorder.finish(took);
   const step = {
     ratePerSecond,
@@ -154,7 +168,8 @@ class StepWatch {
   readonly #usage: UsageSampler;
   readonly #timer: NodeJS.Timeout;
   #second: number;
-  #isMeasuring = false;
+  /** the warm-up is over */
+  isMeasuring = false;
   #tick: Promise<void> = Promise.resolve();
 
   constructor(
@@ -181,7 +196,7 @@ class StepWatch {
   }
 
   measure(): void {
-    this.#isMeasuring = true;
+    this.isMeasuring = true;
     this.#second = 0;
     this.#recorder.glance();
   }
@@ -197,7 +212,7 @@ class StepWatch {
   async #look(): Promise<void> {
     const { ratePerSecond } = this.#step;
     const second = this.#second++;
-    const isMeasuring = this.#isMeasuring;
+    const isMeasuring = this.isMeasuring;
     const sample = await this.#usage.sample();
     const seconds = this.#test.plan.stepSeconds;
     if (isMeasuring && second < seconds) {
@@ -257,7 +272,7 @@ function reportOf(test: LoadTest, startedAt: string, steps: Step[]): LoadReport 
   const { plan, about, isShared, label, command, model, signal } = test;
   const { mix, arrival, warmupSeconds, seed, objectives } = plan;
   // A step that was cut short proves nothing about its rate.
-  const whole = signal.aborted ? steps.slice(0, -1) : steps;
+  const whole = steps.filter(({ seconds }) => seconds > plan.stepSeconds - CUT_SECONDS);
   const sustained = objectives.length === 0 ? undefined : sustainedBy(whole);
   return {
     format: 'troupe-load-report',

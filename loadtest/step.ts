@@ -79,10 +79,14 @@ export async function runStep(options: StepOptions): Promise<number> {
   return Math.max(0.001, Math.min(plannedMs, measuredMs) / 1_000);
 }
 
+/** Not before `timeMs`: a timer drops fractions of a millisecond and can fire a little early. */
 async function until(timeMs: number, signal: AbortSignal): Promise<void> {
-  const waitMs = timeMs - performance.now();
-  // rejects only when the step is ended early, which the caller checks
-  if (waitMs > 0) await sleep(waitMs, undefined, { signal }).catch(() => {});
+  for (;;) {
+    const waitMs = timeMs - performance.now();
+    if (waitMs <= 0 || signal.aborted) return;
+    // rejects only when the step is ended early, which the caller checks
+    await sleep(Math.ceil(waitMs), undefined, { signal }).catch(() => {});
+  }
 }
 
 /** The requests in flight. */

@@ -15,6 +15,7 @@ import { defined } from '../../protocols/defined.ts';
 import { isLoopback } from '../../channels/gateway/auth/access.ts';
 import { connect, gatewayOf, loadFrom } from '../options.ts';
 import { version } from '../version.ts';
+import { modelSettings } from './model.ts';
 import { startOwnInstallation } from './own-installation.ts';
 import { connectionsOf, type RunOptions } from './run-options.ts';
 
@@ -176,7 +177,11 @@ function withoutCredentials(text: string): string {
   return `${protocol}//${host}`;
 }
 
-/** @throws TroupeError CONFLICT */
+/**
+ * The offline model costs nothing, and neither does the one of `troupe bench model`, which is known
+ * by the name that the command prints. Another model may cost something, also at a local address.
+ * @throws TroupeError CONFLICT
+ */
 async function assertCostAllowed(
   target: Target,
   mix: readonly string[],
@@ -186,7 +191,8 @@ async function assertCostAllowed(
   const { models } = await target.client().request('models.list', {});
   const real = (models as readonly { id?: unknown; provider?: unknown }[])
     .filter(({ provider }) => provider !== 'offline')
-    .map(({ provider, id }) => `${String(provider)}/${String(id)}`);
+    .map(({ provider, id }) => `${String(provider)}/${String(id)}`)
+    .filter((name) => name !== modelSettings('').agents.defaults.model);
   if (real.length === 0) return;
   const shown = real.slice(0, 3).join(', ') + (real.length > 3 ? ', …' : '');
   throw new TroupeError(

@@ -3,7 +3,7 @@
  * a temporary folder, without the configuration and the keys of this machine.
  *
  * It never outlives the test: it is stopped at the end, killed when this process exits by another
- * way, and its folder is removed.
+ * way or is killed, and its folder is removed.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -45,6 +45,7 @@ export async function startOwnInstallation(
   writeFileSync(join(home, 'troupe.json5'), JSON.stringify(configOf(settings)));
   const token = randomBytes(24).toString('base64url');
   const child = startProgram(folder, home, token);
+  const guard = startGuard(folder, child.pid);
   const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   const atExit = () => {
     child.kill('SIGKILL');
@@ -55,6 +56,7 @@ export async function startOwnInstallation(
     await stopped(child);
     process.off('exit', atExit);
     remove();
+    guard.kill('SIGKILL');
   };
   try {
     const url = await ready(child, signal);
@@ -81,6 +83,27 @@ const startProgram = (folder: string, home: string, token: string): ChildProcess
       TROUPE_OFFLINE_TOKENS_PER_SECOND: '0',
     },
   });
+
+/** Runs until its stdin ends, which the system closes when this process is killed. */
+const GUARD = `process.stdin.resume().on('end', () => {
+  const [folder, pid] = process.argv.slice(1);
+  try { if (pid) process.kill(Number(pid), 'SIGKILL'); } catch {}
+  require('node:fs').rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+})`;
+
+/** A process that ends the installation and removes its folder when this one is killed. */
+function startGuard(folder: string, pid: number | undefined): ChildProcess {
+  const args = ['--input-type=commonjs', '-e', GUARD, folder, `${pid ?? ''}`];
+  const guard = spawn(process.execPath, args, {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+    env: {},
+  });
+  // without a guard the test runs nevertheless
+  guard.on('error', () => {});
+  guard.stdin.on('error', () => {});
+  return guard;
+}
 
 function configOf({ models, agents }: Parameters<typeof startOwnInstallation>[0]): object {
   return {

@@ -50,7 +50,8 @@ export function reportText(report: LoadReport, terminal: Terminal = {}): string 
   const { shown, hidden } = fitting(
     columns.filter(({ title }) => title !== 'objectives' || hasObjectives),
     rows,
-    terminal.columns ?? Number.POSITIVE_INFINITY,
+    // a terminal without a known width says 0
+    terminal.columns || Number.POSITIVE_INFINITY,
   );
   const cells = rows.map(({ figures, step }) => shown.map(({ cell }) => cell(figures, step)));
   const parts = [

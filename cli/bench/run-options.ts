@@ -1,4 +1,6 @@
 /** The options of `troupe bench run`, and the plan that they mean. */
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import {
   durationMs,
   mixOf,
@@ -111,6 +113,23 @@ export function whole(
 function arrivalOf(text: string): LoadPlan['arrival'] {
   if (text === 'poisson' || text === 'constant') return text;
   throw wrong(`--arrival: ${JSON.stringify(text)} is neither poisson nor constant`);
+}
+
+/**
+ * A report that cannot be written is found before the load.
+ * @throws TroupeError INVALID_ARGUMENT
+ */
+export function assertWritable({ json, html }: Pick<RunOptions, 'json' | 'html'>): void {
+  for (const [option, file] of Object.entries({ json, html })) {
+    if (typeof file !== 'string') continue;
+    try {
+      const known = statSync(file, { throwIfNoEntry: false });
+      if (known?.isDirectory()) throw new Error('it is a folder');
+      accessSync(known === undefined ? dirname(file) : file, constants.W_OK);
+    } catch (error) {
+      throw wrong(`--${option}: cannot write ${file}: ${(error as Error).message}`);
+    }
+  }
 }
 
 /** How many connections to open. */

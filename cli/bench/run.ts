@@ -18,7 +18,7 @@ import { liveProgress } from './live-progress.ts';
 import { type LoadTarget, openLoadTarget } from './load-target.ts';
 import { modelSettings } from './model.ts';
 import { reportText } from './report-text.ts';
-import { contentsOf, planOf, type RunOptions } from './run-options.ts';
+import { assertWritable, contentsOf, planOf, type RunOptions } from './run-options.ts';
 
 const HANGUP_EXIT = 129;
 const note = (line: string) => void process.stderr.write(`troupe: ${line}\n`);
@@ -30,6 +30,7 @@ const note = (line: string) => void process.stderr.write(`troupe: ${line}\n`);
 export async function run(options: RunOptions): Promise<number> {
   const plan = planOf(options);
   const script = options.model === undefined ? undefined : scriptOf(scriptTextOf(options.model));
+  assertWritable(options);
   const signal = untilSignal();
   // Exits, so that the own installation is killed.
   process.once('SIGHUP', () => process.exit(HANGUP_EXIT));
@@ -44,7 +45,7 @@ export async function run(options: RunOptions): Promise<number> {
     return exitCodeOf(report);
   } catch (error) {
     if (!signal.aborted) throw error;
-    note('stopped before the load began: there is no report');
+    note('stopped before the measurement began: there is no report');
     return exitCodes.interrupted;
   } finally {
     await parts.close();

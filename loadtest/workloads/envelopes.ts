@@ -25,7 +25,7 @@ export const envelopes: Workload = {
     if (bearer === undefined)
       throw new TroupeError(
         'INVALID_ARGUMENT',
-        'envelopes need the token of a program: --bearer, as `troupe token` prints it',
+        'envelopes need the token of a program: --bearer, as `troupe token --sub bench --tenant conformance --roles agent` prints it',
       );
     const principal = principalOf(bearer);
     const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' };

@@ -43,7 +43,7 @@ async function completed(target: Target, sessionKey: string, signal: AbortSignal
     if (subagent === undefined)
       throw new TroupeError(
         'NOT_FOUND',
-        'the agent started no subagent: this workload needs an agent with the tool sessions_spawn, and the offline model or `troupe bench model`',
+        'the agent started no subagent: this workload needs an agent (--agent) that may call sessions_spawn, also in sandboxed sessions, and the offline model or `troupe bench model`',
       );
     if (subagent.status === 'completed') return;
     if (subagent.endedAt !== undefined)

@@ -116,6 +116,47 @@ describe('troupe bench', () => {
   );
 
   it(
+    'stopped in the warm-up, it writes no report',
+    async () => {
+      const { home, env, left } = newHome();
+      const json = join(home, 'load.json');
+      const args = ['bench', '--rate', '10', '--warmup', '10m', '--mix', 'memory', '--json', json];
+      const program = startProgram(args, { home, env });
+      await eventually(() => {
+        if (!program.stderr.includes('before the load')) throw new Error(program.stderr);
+      }, 60_000);
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      program.child.kill('SIGINT');
+      const ended = await program.ended;
+      expect(ended).toMatchObject({ code: 130 });
+      expect(ended.stderr).toContain('before the measurement began: there is no report');
+      expect(existsSync(json)).toBe(false);
+      expect(left()).toEqual([]);
+    },
+    LONG_MS,
+  );
+
+  it(
+    'leaves nothing of its installation when it is killed',
+    async () => {
+      const { home, env, left } = newHome();
+      const args = ['bench', '--rate', '10', '--duration', '10m', '--mix', 'memory'];
+      const program = startProgram(args, { home, env });
+      await eventually(() => {
+        if (!program.stderr.includes('before the load')) throw new Error(program.stderr);
+      }, 60_000);
+      expect(left()).toHaveLength(1);
+      program.child.kill('SIGKILL');
+      await program.ended;
+      await eventually(() => {
+        expect(processesWith(env.TMPDIR)).toEqual([]);
+        expect(left()).toEqual([]);
+      }, 30_000);
+    },
+    LONG_MS,
+  );
+
+  it(
     'loads a running installation only with --running, counts its death as failures, and ends',
     async () => {
       const { home, env } = newHome();
@@ -149,6 +190,8 @@ describe('troupe bench', () => {
     [['--model', 'latency=warp'], 2, /duration|latency/],
     [['--duration', '10m', '--ramp', '1..2'], 2, /exclude each other/],
     [['--url', 'ws://127.0.0.1:1', '--model', 'tokens=1'], 2, /--model is for an own/],
+    [['--html', '/no/such/folder/load.html'], 2, /--html: cannot write .*no such file/],
+    [['--json=/'], 2, /--json: cannot write .*it is a folder/],
     [['--url', 'ws://127.0.0.1:1'], 3, /no gateway responds/],
     [['--running'], 3, /no gateway responds/],
   ] as const)('refuses %j', async (args, code, message) => {

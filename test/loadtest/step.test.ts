@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import type { GatewayClient } from '../../client/gateway-client.ts';
-import { StepRecorder } from '../../loadtest/recorder.ts';
+import { type Ending, StepRecorder } from '../../loadtest/recorder.ts';
 import { figures } from '../../loadtest/report/figures.ts';
 import { arrivals } from '../../loadtest/schedule.ts';
 import { runStep, type Send, type StepOptions } from '../../loadtest/step.ts';
@@ -17,7 +17,7 @@ async function stepWith(
   options: Partial<StepOptions> & { rate: number; seconds: number },
 ) {
   const { rate, seconds, ...more } = options;
-  const recorder = new StepRecorder();
+  const recorder = more.recorder ?? new StepRecorder();
   const mix = { work: 1 };
   const took = await runStep({
     schedule: arrivals({ ratePerSecond: rate, seconds, arrival: 'constant', mix, seed: 1 }),
@@ -101,6 +101,24 @@ it('a slow request fails with TIMEOUT, a system error with its code', async () =
   };
   const { work } = await stepWith(send, { rate: 10, seconds: 1, timeoutMs: 100 });
   expect(work).toMatchObject({ failed: 10, errors: { TIMEOUT: 5, ECONNREFUSED: 5 } });
+});
+
+it('no request is sent before it is due', async () => {
+  const early: number[] = [];
+  class Listening extends StepRecorder {
+    override scheduled(workload: string, atMs: number) {
+      const end = super.scheduled(workload, atMs);
+      return (ending: Ending) => {
+        if ('serviceMs' in ending && ending.latencyMs < ending.serviceMs)
+          early.push(ending.serviceMs - ending.latencyMs);
+        end(ending);
+      };
+    }
+  }
+  const send: Send = async () => {};
+  // distances of fractions of a millisecond, which timers do not have
+  await stepWith(send, { rate: 130, seconds: 1, recorder: new Listening() });
+  expect(early).toEqual([]);
 });
 
 it('warm-up is sent and not recorded', async () => {
