@@ -149,6 +149,9 @@ export class Replica {
         this.#moved(end.last);
       }
       return end;
+    } catch (error) {
+      await this.#confirm(end);
+      throw error;
     } finally {
       follow.close();
     }

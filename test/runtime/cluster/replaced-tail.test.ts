@@ -3,7 +3,8 @@
  * stored others at the same positions. A copy that compared positions only would keep rows of
  * records that are gone.
  */
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { cpSync, rmSync } from 'node:fs';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { journalSubject, mailboxSubject } from '../../../protocols/subjects.ts';
 import { MemoryBlobs } from '../../../runtime/blobs/memory.ts';
@@ -14,7 +15,9 @@ import type { Follow, Log } from '../../../runtime/log/log.ts';
 import { createMemoryStore, MemoryLog, type MemoryStore } from '../../../runtime/log/memory.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import type { State } from '../../../runtime/state/state.ts';
+import { startNats } from '../../servers/nats.ts';
 import { eventually } from '../eventually.ts';
+import { connectTo, makeStream, onEveryNats, openLog } from '../log/nats-under-test.ts';
 import { bossType, puppetType } from '../system/puppet.ts';
 
 const principal = { sub: 'ada', roles: ['user'] };
@@ -135,15 +138,9 @@ const followed = async (of: MemoryStore) => {
   await eventually(() => expect(replicas.status(0)).toEqual({ shard: 0, position: last, lag: 0 }));
 };
 
-beforeEach(async () => {
-  alarms = [];
-  store = createMemoryStore({ clock: systemClock, atomic: false });
-  blobs = new MemoryBlobs();
-  rows = new MemoryState();
-  restorable = new RestorableLog(store.log);
-  system = await owner(store);
-  replicas = new Replicas({
-    log: restorable.log,
+const openReplicas = (log: Log) => {
+  const made = new Replicas({
+    log,
     state: rows,
     blobs,
     cell: store.cell,
@@ -151,7 +148,18 @@ beforeEach(async () => {
     clock: systemClock,
     onAlarm: (what) => alarms.push(what),
   });
-  replicas.keep(0);
+  made.keep(0);
+  return made;
+};
+
+beforeEach(async () => {
+  alarms = [];
+  store = createMemoryStore({ clock: systemClock, atomic: false });
+  blobs = new MemoryBlobs();
+  rows = new MemoryState();
+  restorable = new RestorableLog(store.log);
+  system = await owner(store);
+  replicas = openReplicas(restorable.log);
 });
 afterEach(async () => {
   await replicas.close();
@@ -223,4 +231,63 @@ it('reports nothing when the record was trimmed during the interruption', async 
   await followed(longer);
   expect(rowsOf(rows)).toEqual(rowsOf(longer.state));
   expect(alarms).toEqual([]);
+});
+
+onEveryNats('a server that is started on an older copy of its disk', (path) => {
+  /** Stores the records of a journal that the server does not have. */
+  const feed = async (to: Log, from: MemoryStore) => {
+    for (const { bytes } of await from.log.read(JOURNAL, (await to.last(JOURNAL)) + 1))
+      await to.append(JOURNAL, bytes);
+  };
+
+  it.each([
+    { others: true, what: 'with other records at the positions' },
+    { others: false, what: 'which ends before them' },
+  ])('$what: the copy is made again', async ({ others }) => {
+    await replicas.close();
+    await work(['kept']);
+    const restored = await copyOfData();
+    let server = await startNats({ path });
+    const { folder, port } = server;
+    const older = `${folder}-older`;
+    const nc = await connectTo(port);
+    onTestFinished(async () => {
+      await replicas.close();
+      await nc.close();
+      await server.stop();
+      rmSync(older, { recursive: true, force: true });
+    });
+    const stream = await makeStream(nc);
+    const log = await openLog(nc, stream);
+    await feed(log, restored);
+    await server.kill('SIGTERM');
+    cpSync(folder, older, { recursive: true });
+    server = await startNats({ path, folder, port });
+
+    await work(['ghost', 'ghost']);
+    await stop();
+    await eventually(() => feed(log, store));
+    replicas = openReplicas(log);
+    await followed(store);
+    expect(JSON.stringify(rowsOf(rows))).toContain('ghost');
+
+    await server.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+    cpSync(older, folder, { recursive: true });
+    if (others) {
+      system = await owner(restored);
+      await work(['other', 'other', 'other']);
+      await stop();
+      server = await startNats({ path, folder });
+      const elsewhere = await connectTo(server.port);
+      await feed(await openLog(elsewhere, stream), restored);
+      await elsewhere.close();
+      await server.kill('SIGTERM');
+    }
+    server = await startNats({ path, folder, port });
+    await followed(restored);
+    expect(JSON.stringify(rowsOf(rows))).not.toContain('ghost');
+    expect(JSON.stringify(rowsOf(rows)).includes('other')).toBe(others);
+    expect(alarms.join()).toMatch(/the journal has lost record/);
+  });
 });
