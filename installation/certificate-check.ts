@@ -21,6 +21,7 @@ export function checkCertificate(files: CertificateFiles): void {
 function reasonOf(message: string): string {
   if (/key values mismatch|key type mismatch/.test(message))
     return `the key belongs to another certificate (${message})`;
+  if (/DECODER routines::unsupported/.test(message)) return `the key is not PEM (${message})`;
   if (/no start line|bad end line|bad base64/i.test(message))
     return `the certificate or the key is not PEM (${message})`;
   return message;

@@ -143,7 +143,7 @@ describe.skipIf(!hasOpenssl)('gateway.tls (skipped where openssl is not installe
     const unusable = [
       [sealed, 'the key has a passphrase: remove it'],
       [readFileSync(join(certificates().folder, 'key.pem')), 'the key belongs to another certif'],
-      ['not a key', 'the certificate or the key is not PEM'],
+      ['not a key', 'the key is not PEM'],
     ] as const;
     for (const [content, reason] of unusable) {
       writeFileSync(join(folder, 'key.pem'), content);
