@@ -2,7 +2,7 @@
 import { createSecureContext } from 'node:tls';
 import { errorData, TroupeError } from '../protocols/errors.ts';
 
-export type CertificateFiles = Partial<Record<'ca' | 'cert' | 'key', string>>;
+type CertificateFiles = Partial<Record<'ca' | 'cert' | 'key', string>>;
 
 const ENCRYPTED = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m;
 
