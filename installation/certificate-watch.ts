@@ -11,12 +11,13 @@
  */
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { createSecureContext } from 'node:tls';
 import type { Logger } from 'pino';
 import type { CertificatePair, GatewayTls } from '../channels/index.ts';
+import { defined } from '../protocols/defined.ts';
 import { errorData, TroupeError } from '../protocols/errors.ts';
 import type { Config } from '../runtime/config/index.ts';
 import type { Metrics } from '../runtime/index.ts';
+import { checkCertificate } from './certificate-check.ts';
 
 const LOOK_MS = 10_000;
 
@@ -90,17 +91,19 @@ export class CertificateWatch {
       if (content === this.#seen) return;
       const isFirst = this.#seen === undefined && this.#fault === undefined;
       this.#seen = content;
-      // Throws when one is not PEM, or when the key belongs to another certificate.
-      createSecureContext({ ca, cert, key });
+      checkCertificate(defined({ ca, cert, key }));
       if (cert !== undefined) this.#expiresAtMs = Date.parse(new X509Certificate(cert).validTo);
       if (cert !== undefined && key !== undefined) this.#onValid({ cert, key });
       this.#fault = undefined;
       if (!isFirst) this.#log.info({}, `${name} changed: ${onChange}`);
     } catch (error) {
       const { message } = errorData(error);
+      // The same content is valid again after a file was absent for a while.
+      this.#seen = undefined;
       if (message === this.#fault) return;
       this.#fault = message;
-      this.#log.warn({ alarm: true }, `${name} cannot be used, ${onFault}: ${message}`);
+      const stays = this.#pair === undefined && this.#use === OF_GATEWAY ? '' : `, ${onFault}`;
+      this.#log.warn({ alarm: true }, `${name} cannot be used${stays}: ${message}`);
     }
   }
 

@@ -1,7 +1,8 @@
 /** The check of `troupe doctor` on the certificate of `gateway.tls`. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createSecureContext } from 'node:tls';
+import { checkCertificate } from '../../installation/certificate-check.ts';
+import { defined } from '../../protocols/defined.ts';
 import { errorData } from '../../protocols/errors.ts';
 import { type Config, gatewayOrigin } from '../../runtime/config/index.ts';
 import { fail, type Finding, ok, warn } from './doctor-finding.ts';
@@ -14,8 +15,8 @@ export function* gatewayTls({ gateway }: Pick<Config, 'gateway'>, now: number): 
   const { tls } = gateway;
   if (tls === undefined) return;
   try {
-    const [cert, key] = [tls.certFile, tls.keyFile].map((file) => readFileSync(file));
-    createSecureContext({ cert, key });
+    const [cert, key] = [tls.certFile, tls.keyFile].map((file) => readFileSync(file, 'utf8'));
+    checkCertificate(defined({ cert, key }));
     yield judged(new X509Certificate(cert!), hostOf({ gateway }), now);
   } catch (error) {
     const remedy = 'put a certificate and its key, both PEM, into the files of gateway.tls';

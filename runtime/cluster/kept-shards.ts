@@ -7,6 +7,7 @@
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
+import { inTime } from '../clock/in-time.ts';
 import type { Replicas } from './replicas.ts';
 
 export type KeptShardsOptions = {
@@ -20,7 +21,6 @@ export type KeptShardsOptions = {
 const PREPARED_MS = 30_000;
 /** How long a reader waits for a take-over. */
 const TAKEN_WITHIN_MS = 15_000;
-const TAKEN_LOOK_MS = 20;
 
 export class KeptShards {
   readonly #o: KeptShardsOptions;
@@ -29,7 +29,8 @@ export class KeptShards {
   readonly #copied = new Set<number>();
   /** replicas for a hand-over, each with the function that keeps it */
   readonly #prepared = new Map<number, () => void>();
-  readonly #taking = new Set<number>();
+  /** shards of which this process becomes the owner, each with the end of that */
+  readonly #taking = new Map<number, Promise<void>>();
 
   constructor(options: KeptShardsOptions) {
     this.#o = options;
@@ -78,20 +79,21 @@ export class KeptShards {
   async taken(shard: number): Promise<void> {
     const { clock } = this.#o;
     const untilMs = clock.monotonicMs() + TAKEN_WITHIN_MS;
-    while (this.#taking.has(shard)) {
-      if (clock.monotonicMs() >= untilMs) throw isBeingTaken(shard);
-      await new Promise<void>((resolve) => clock.after(TAKEN_LOOK_MS, resolve));
-    }
+    for (let ended; (ended = this.#taking.get(shard)); )
+      await inTime(clock, ended, Math.max(0, untilMs - clock.monotonicMs()), () => {
+        throw isBeingTaken(shard);
+      });
   }
 
   /** Shards of which this process becomes the owner at present. */
   get beingTaken(): Iterable<number> {
-    return this.#taking;
+    return this.#taking.keys();
   }
 
   /** Runs `take`, which makes this process the owner, while no replica writes the rows. */
   async taking(shard: number, take: () => Promise<void>): Promise<void> {
-    this.#taking.add(shard);
+    let end = () => {};
+    this.#taking.set(shard, new Promise((resolve) => (end = resolve)));
     this.#forgetPrepared(shard);
     try {
       // What is loaded already need not be loaded again.
@@ -100,6 +102,7 @@ export class KeptShards {
       await take();
     } finally {
       this.#taking.delete(shard);
+      end();
       this.resume(shard);
     }
   }

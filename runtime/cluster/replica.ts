@@ -4,7 +4,7 @@
  * folds records that count, as an owner does when it loads, and writes only its own State.
  *
  * Invariants: State contains exactly the fold at `position`, which never decreases while a reader
- * waits.
+ * waits, unless the journal has lost records.
  */
 import { journalSubject } from '../../protocols/subjects.ts';
 import { errorData } from '../../protocols/errors.ts';
@@ -31,6 +31,11 @@ const RETRY_MS = { first: 100, max: 5_000 };
 
 /** Earlier records were trimmed or are being trimmed: the replica starts again. */
 class Gap extends Error {}
+/** The journal does not contain a record that State contains: the replica starts again. */
+class Replaced extends Error {}
+
+/** The last record that was read, whether or not it counts. */
+type End = Pick<Loaded, 'last' | 'lastId'>;
 
 export class Replica {
   readonly #o: ReplicaOptions & LoadFrom;
@@ -112,7 +117,10 @@ export class Replica {
         if (this.#closed) return;
         this.#trouble = `shard ${this.#o.shard} cannot be read here: ${errorData(error).message}`;
         this.#loadEnded();
-        if (!(error instanceof Gap) && backoffMs >= RETRY_MS.max) this.#o.onAlarm(this.#trouble);
+        const isLate = !(error instanceof Gap) && backoffMs >= RETRY_MS.max;
+        if (isLate || error instanceof Replaced) this.#o.onAlarm(this.#trouble);
+        // Rows of a record that was lost must not be read.
+        if (error instanceof Replaced) this.#position = undefined;
         await this.#pause(backoffMs);
         backoffMs = Math.min(backoffMs * 2, RETRY_MS.max);
       }
@@ -120,32 +128,60 @@ export class Replica {
   }
 
   async #keepUp(loaded: Loaded): Promise<void> {
+    for (let end: End = loaded; !this.#closed; ) {
+      await this.#confirm(end);
+      end = await this.#followFrom(loaded, end);
+    }
+  }
+
+  /** Folds what is stored after `from`, until the replica is closed or the follow interrupted. */
+  async #followFrom(loaded: Loaded, from: End): Promise<End> {
     const { log, journal, state } = this.#o;
-    const follow = log.follow(journal, loaded.last + 1);
+    let end = from;
+    const follow = log.follow(journal, end.last + 1, () => follow.close());
     this.#follow = follow;
     try {
-      for (let last = loaded.last; !this.#closed; ) {
+      while (!this.#closed) {
         const entries = await follow.next();
-        if (entries.length === 0) return;
-        for (const entry of entries) {
-          this.#replay(loaded, last, entry);
-          last = entry.position;
-        }
+        if (entries.length === 0) break;
+        for (const entry of entries) end = this.#replay(loaded, end.last, entry);
         await catchUp(loaded, state);
-        this.#moved(last);
+        this.#moved(end.last);
       }
+      return end;
+    } catch (error) {
+      await this.#confirm(end);
+      throw error;
     } finally {
       follow.close();
     }
   }
 
+  /**
+   * Compares the end with the journal, which may have been restored from an older disk: it lost
+   * its last records then, and others may have their positions.
+   * @throws Gap if the record was trimmed; Replaced
+   */
+  async #confirm({ last, lastId }: End): Promise<void> {
+    const { log, journal } = this.#o;
+    const [found] = last === 0 ? [] : await log.read(journal, last, { limit: 1 });
+    if (last === 0 || (found && isRecord(found, last, lastId))) return;
+    const [first] = await log.read(journal, 1, { limit: 1 });
+    if (first && first.position > last) throw new Gap(`records up to ${last} were trimmed`);
+    throw new Replaced(
+      `the journal has lost record ${last} (${lastId}), which the rows here contain: was NATS ` +
+        'restored from older data? The rows are dropped and read again',
+    );
+  }
+
   /** Folds a record if it counts (C4). */
-  #replay({ fold }: Loaded, before: Position, { bytes, position }: LogEntry): void {
+  #replay({ fold }: Loaded, before: Position, { bytes, position }: LogEntry): End {
     const record = decodeRecord(bytes, position);
     if (record.cell !== this.#o.cell)
       throw new CorruptRecord(`journal record ${position} is of cell ${record.cell}`);
     if (record.prev > before) throw new Gap(`records ${before + 1} to ${record.prev} are missing`);
     if (record.prev === before) fold.replay(record, bytes.length);
+    return { last: position, lastId: record.recId };
   }
 
   #moved(position: Position): void {
@@ -183,3 +219,6 @@ export class Replica {
     });
   }
 }
+
+const isRecord = ({ bytes, position }: LogEntry, at: Position, recId: string): boolean =>
+  position === at && decodeRecord(bytes, position).recId === recId;

@@ -83,8 +83,13 @@ export interface Log {
   readLast(subject: string): Promise<LogEntry | undefined>;
   /** Entries from position `from` (inclusive) on, oldest first; [] if there are none yet. */
   read(subject: string, from: Position, options?: ReadOptions): Promise<readonly LogEntry[]>;
-  /** Reads the subject from position `from` (inclusive) on, as entries are stored. */
-  follow(subject: string, from: Position): Follow;
+  /**
+   * Reads the subject from position `from` (inclusive) on, as entries are stored. `onInterrupted`:
+   * after each interruption, before `next` returns an entry that was read later. The log may have
+   * been restored from an older disk meanwhile; the follow itself compares positions only. It is
+   * never called during `follow`, and not at all by a log in this process.
+   */
+  follow(subject: string, from: Position, onInterrupted?: () => void): Follow;
   trim(subject: string, upTo: Position): Promise<void>;
   close(): Promise<void>;
 }

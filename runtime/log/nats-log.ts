@@ -17,6 +17,7 @@
 import { jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { strict as assert } from 'node:assert';
+import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import { systemClock } from '../clock/clock.ts';
@@ -39,7 +40,7 @@ import { readFailure } from './nats-errors.ts';
 import { NatsFollow } from './nats-follow.ts';
 import { corruptEntry, LargeEntries } from './nats-large.ts';
 import { NatsLink } from './nats-link.ts';
-import { NatsReader } from './nats-reader.ts';
+import { NatsReader, type NatsReaderOptions } from './nats-reader.ts';
 import { SharedAnswers } from './shared-answers.ts';
 
 export type NatsLogOptions = {
@@ -159,10 +160,10 @@ export class NatsLog implements Log {
     return this.#whole(place, await this.#readRange(place, range));
   }
 
-  follow(subject: string, from: Position): Follow {
+  follow(subject: string, from: Position, onInterrupted?: () => void): Follow {
     const place = this.#place(subject);
     const follow: NatsFollow = new NatsFollow({
-      reader: this.#reader(place, from),
+      reader: this.#reader(place, from, defined({ onInterrupted })),
       subject,
       whole: (entries) => this.#whole(place, entries),
       onClose: () => this.#follows.delete(follow),
@@ -266,14 +267,18 @@ export class NatsLog implements Log {
     });
   }
 
-  #reader({ stream, subject }: Place, from: Position, entriesMax?: number): NatsReader {
+  #reader(
+    { stream, subject }: Place,
+    from: Position,
+    options: Pick<NatsReaderOptions, 'entriesMax' | 'onInterrupted'>,
+  ): NatsReader {
     return new NatsReader({
       link: this.#link,
       manager: this.#manager,
       stream,
       subject,
       from,
-      ...(entriesMax === undefined ? {} : { entriesMax }),
+      ...options,
     });
   }
 
@@ -282,7 +287,7 @@ export class NatsLog implements Log {
     place: Place,
     range: { from: Position; upTo: Position; limit: number; bytesMax: number },
   ): Promise<readonly StoredEntry[]> {
-    const reader = this.#reader(place, range.from, range.limit);
+    const reader = this.#reader(place, range.from, { entriesMax: range.limit });
     const read: StoredEntry[] = [];
     let bytes = 0;
     try {

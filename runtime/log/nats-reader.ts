@@ -30,6 +30,8 @@ export type NatsReaderOptions = {
    * unlimited
    */
   readonly entriesMax?: number;
+  /** before entries of another consumer than the first one come (`Log.follow`) */
+  readonly onInterrupted?: () => void;
 };
 
 /** Entries and bytes that wait to be taken, at most; a single larger message excepted. */
@@ -64,6 +66,7 @@ export class NatsReader {
   /** when the stream was made, as the first look said */
   #made: string | undefined;
   #consumer: NatsConsumer | undefined;
+  #isFirst = true;
   #failure: TroupeError | undefined;
   #closed = false;
   #wakeTaker: (() => void) | undefined;
@@ -132,6 +135,8 @@ export class NatsReader {
 
   async #readUntilAnomaly(): Promise<void> {
     const { link, manager, stream, subject } = this.#o;
+    const isFirst = this.#isFirst;
+    this.#isFirst = false;
     await this.#checkStream();
     const { name, num_pending } = await link.ask(
       manager.consumers.add(stream, {
@@ -146,6 +151,7 @@ export class NatsReader {
       }),
     );
     this.#behind = num_pending;
+    if (!isFirst) this.#o.onInterrupted?.();
     await new Promise<void>((resolve) => {
       this.#consumer = new NatsConsumer({
         link,

@@ -1,5 +1,5 @@
 /** A gateway with a certificate of its own, as a process, and the commands that connect to it. */
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
@@ -133,6 +133,28 @@ describe.skipIf(!hasOpenssl)('gateway.tls (skipped where openssl is not installe
     const { home, env } = await homeOf(folder);
     const soon = await runProgram(['doctor'], { home, env });
     expect(soon.stdout).toMatch(/warn +certificate: gateway.tls expires on /);
+    const key = readFileSync(join(folder, 'key.pem'));
+    const sealed = createPrivateKey(key).export({
+      type: 'pkcs8',
+      format: 'pem',
+      cipher: 'aes-256-cbc',
+      passphrase: 'secret',
+    });
+    const unusable = [
+      [sealed, 'the key has a passphrase: remove it'],
+      [readFileSync(join(certificates().folder, 'key.pem')), 'the key belongs to another certif'],
+      ['not a key', 'the key is not PEM'],
+    ] as const;
+    for (const [content, reason] of unusable) {
+      writeFileSync(join(folder, 'key.pem'), content);
+      const started = await runProgram(['start'], { home, env });
+      expect(started.code).not.toBe(0);
+      expect(started.stderr).toContain(`gateway.tls cannot be used: ${reason}`);
+      expect(started.stderr).not.toContain('stays in use');
+      const { stdout } = await runProgram(['doctor'], { home, env });
+      expect(stdout).toContain(`gateway.tls cannot be used: ${reason}`);
+    }
+    writeFileSync(join(folder, 'key.pem'), key);
     writeFileSync(join(folder, 'cert.pem'), 'broken');
     const broken = await runProgram(['doctor'], { home, env });
     expect(broken.stdout).toMatch(/fail +certificate: gateway.tls cannot be used/);

@@ -43,5 +43,12 @@ describe.skipIf(!hasOpenssl)('CertificateWatch (skipped where openssl is not ins
     await watch.look();
     expect([watch.fault, lines.length]).toEqual([undefined, 3]);
     expect(watch.expiresAtMs).toBe(expires);
+
+    renameSync(files.keyFile, `${files.keyFile}.away`);
+    await watch.look();
+    expect(watch.fault).toContain('ENOENT');
+    renameSync(`${files.keyFile}.away`, files.keyFile);
+    await watch.look();
+    expect(watch.fault).toBeUndefined();
   });
 });

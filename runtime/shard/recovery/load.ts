@@ -34,6 +34,8 @@ export type LoadFrom = {
 export type Loaded = {
   readonly fold: Fold;
   readonly last: Position;
+  /** id of the last record, '' if there is none */
+  readonly lastId: string;
   /** the log's own time of the last record, 0 if there is none */
   readonly logTimeMs: number;
   readonly voids: number;
@@ -135,8 +137,8 @@ const loaded = (
   tail: Tail,
   unreadable: readonly string[],
 ): Loaded => {
-  const { position: last = 0, logTimeMs = 0 } = stored.at(-1) ?? {};
-  return { fold, last, logTimeMs, ...tail, unreadable };
+  const { position: last = 0, logTimeMs = 0, record } = stored.at(-1) ?? {};
+  return { fold, last, lastId: record?.recId ?? '', logTimeMs, ...tail, unreadable };
 };
 
 async function readJournal(from: LoadFrom, first: Position): Promise<Stored[]> {
