@@ -37,6 +37,9 @@ test('a replay file of a simulation shows its turns, and another file is refused
   await replay.getByRole('button', { name: 'Last turn' }).click();
   expect(await turns.first().getAttribute('aria-current')).toBe('true');
   await keepScreenshot(page, 'replay-file-dark');
+  await page.setViewportSize({ width: 390, height: 844 });
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+  await keepScreenshot(page, 'replay-file-phone');
   expect(await axeViolations(page)).toEqual([]);
 
   const other = join(folder, 'other.json');
@@ -52,6 +55,7 @@ test('a replay file of a simulation shows its turns, and another file is refused
   await open.setInputFiles(other);
   await replay.getByRole('alert').waitFor();
   await close();
+  await page.setViewportSize({ width: 1280, height: 800 });
 
   // Its texts are text, and a long history does not stop the page.
   const html = `<img src=x onerror="document.title='pwned'">`;
