@@ -9,6 +9,9 @@
  */
 import { type Static, Type } from '@sinclair/typebox';
 
+/** Any name: the pattern of a plain `Type.String()` leaves names with line breaks unchecked. */
+const Name = Type.String({ pattern: String.raw`^[\s\S]*$` });
+
 /** A compressed HdrHistogram of microseconds in base64. Precision: 3 significant digits. */
 const Histogram = Type.String({ minLength: 1 });
 
@@ -21,7 +24,7 @@ const Outcome = Type.Object({
   /** neither answered nor failed when the step and its grace period had ended */
   unfinished: Type.Integer({ minimum: 0 }),
   /** failures by error code, for instance `UNAVAILABLE` or `TIMEOUT` */
-  errors: Type.Record(Type.String(), Type.Integer({ minimum: 1 })),
+  errors: Type.Record(Name, Type.Integer({ minimum: 1 })),
   /** of those that succeeded: from the time at which the request was due, so that waiting in the
    * client counts (no coordinated omission) */
   latency: Histogram,
@@ -49,9 +52,9 @@ const Window = Type.Object({
   at: Type.Number({ minimum: 0 }),
   seconds: Type.Number({ exclusiveMinimum: 0 }),
   /** by workload */
-  workloads: Type.Record(Type.String(), Outcome),
+  workloads: Type.Record(Name, Outcome),
   /** by process: `client` is the load generator; others as the installation names them */
-  processes: Type.Record(Type.String(), Usage),
+  processes: Type.Record(Name, Usage),
 });
 export type Window = Static<typeof Window>;
 
@@ -84,7 +87,7 @@ const Step = Type.Object({
   ratePerSecond: Type.Number({ exclusiveMinimum: 0 }),
   seconds: Type.Number({ exclusiveMinimum: 0 }),
   /** without the warm-up, by workload */
-  workloads: Type.Record(Type.String(), Outcome),
+  workloads: Type.Record(Name, Outcome),
   windows: Type.Array(Window),
   /** each objective that was missed: what was measured instead */
   missed: Type.Array(Type.Object({ objective: Objective, measured: Type.Number() })),
@@ -120,7 +123,7 @@ export const LoadReport = Type.Object({
   }),
   plan: Type.Object({
     /** share of each workload, by name; they add up to 1 */
-    mix: Type.Record(Type.String(), Type.Number({ exclusiveMinimum: 0 })),
+    mix: Type.Record(Name, Type.Number({ exclusiveMinimum: 0 })),
     arrival: Type.Union((['poisson', 'constant'] as const).map((arrival) => Type.Literal(arrival))),
     warmupSeconds: Type.Number({ minimum: 0 }),
     seed: Type.Integer({ minimum: 0 }),

@@ -43,10 +43,20 @@ function problemsOf(scenario: ScenarioAccount, rows: readonly Row[]): string[] {
       .filter((sum, at) => !isDeepStrictEqual(sum, sums[at]))
       .map(({ of, total }) => `${name}: "${of}" is ${total} by the rows, not as in the document`),
     ...(sums.length === again.sums.length ? [] : [`${name}: other totals than the rows have`]),
+    ...repeated(rows).map((row) => `${name}: ${nameOf(row)} has more than one row`),
     ...again.lost.map((row) => `${name}: ${nameOf(row)} is lost`),
     ...again.doubled.map((row) => `${name}: ${nameOf(row)} is doubled`),
     ...findings.map(({ kind, text }) => `${name}: the auditor found (${kind}): ${text}`),
   ];
+}
+
+/** A copy in the place of another row would leave all totals as they are. */
+function repeated(rows: readonly Row[]): Row[] {
+  const seen = new Set<string>();
+  return rows.filter((row) => {
+    const key = `${row.kind} ${nameOf(row)}`;
+    return seen.has(key) || !seen.add(key);
+  });
 }
 
 const addsUp = ({ total, parts }: Sum): boolean =>

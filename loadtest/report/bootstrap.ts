@@ -42,7 +42,8 @@ export type Intervals = {
 };
 
 /**
- * 95 % intervals. Both lists have at least `WINDOWS_MIN` windows, with requests that succeeded.
+ * 95 % intervals. Both lists have at least `WINDOWS_MIN` windows; where no request of one of them
+ * succeeded, those of the ratios are NaN.
  * @param shares of percentiles, 0 to 1
  */
 export function intervalsOf(

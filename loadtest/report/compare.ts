@@ -53,7 +53,7 @@ export type Comparison = {
 /** Without `max`: one request decides it, so no interval holds for it. */
 const FIGURES = ['p50', 'p90', 'p99', 'p999'] as const;
 /** Fewer requests above a percentile say nothing reliable about it. */
-const ABOVE_MIN = 10;
+export const ABOVE_MIN = 10;
 
 /** Steps are paired by their rate; where no rate is in both, by their order. */
 export function compareReports(before: LoadReport, after: LoadReport): Comparison {
@@ -98,21 +98,20 @@ function compareOne(before: Step, after: Step, workload: string | undefined) {
     WindowSample[],
     WindowSample[],
   ];
-  const enough = samples.every(
-    (windows) =>
-      windows.length >= WINDOWS_MIN && windows.some(({ latencies }) => latencies.total > 0),
-  );
-  const intervals = enough
+  const intervals = samples.every((windows) => windows.length >= WINDOWS_MIN)
     ? intervalsOf(
         ...samples,
         FIGURES.map((figure) => PERCENTILES[figure]),
       )
     : undefined;
+  const haveLatencies = samples.every((windows) =>
+    windows.some(({ latencies }) => latencies.total > 0),
+  );
   const head = { ratePerSecond: before.ratePerSecond, workload: workload ?? ALL };
   const fewest = Math.min(first.succeeded, second.succeeded);
   const percentiles = FIGURES.map((figure, n): ComparedPercentile => {
     const [a, b] = [first.latency[figure], second.latency[figure]];
-    const isReliable = fewest * (1 - PERCENTILES[figure]) >= ABOVE_MIN;
+    const isReliable = haveLatencies && fewest * (1 - PERCENTILES[figure]) >= ABOVE_MIN;
     const interval = isReliable ? intervals?.ratios[n] : undefined;
     const ratio = interval && a && b ? { value: b / a, ...interval } : undefined;
     return { ...head, figure, before: a, after: b, ratio, verdict: verdictOf(ratio) };

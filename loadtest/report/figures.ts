@@ -110,8 +110,9 @@ export function outcomesOf(
 export function measuredFor(step: Step, { figure, workload }: Objective): number | undefined {
   const outcomes = outcomesOf(step, workload);
   if (outcomes.length === 0) return undefined;
-  const { errorShare, latency } = figures(workload ?? ALL, outcomes, step.seconds);
-  return figure === 'errors' ? errorShare : latency[figure];
+  const { scheduled, errorShare, latency } = figures(workload ?? ALL, outcomes, step.seconds);
+  if (figure !== 'errors') return latency[figure];
+  return scheduled === 0 ? undefined : errorShare;
 }
 
 /** `p99 <= 500 ms of chat`, `errors <= 1 %`. */

@@ -241,6 +241,9 @@ describe('counting an account again', () => {
       passed: false,
       text: expect.stringContaining('"requests that clients sent" is 1 by the rows'),
     });
+    const [first] = lines.split('\n');
+    writeFileSync(`${base}.rows.jsonl`, `${first}\n${first}\n`);
+    expect(checkAccount(file).text).toContain('has more than one row');
     writeFileSync(`${base}.rows.jsonl`, lines);
     writeFileSync(file, readFileSync(file, 'utf8').replace('"total": 2', '"total": 3'));
     expect(checkAccount(file).text).toContain('the parts of "requests that clients sent" differ');

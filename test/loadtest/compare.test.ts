@@ -34,7 +34,9 @@ describe('a comparison', () => {
     expect([planDiffers, alsoDiffers]).toEqual([[], []]);
   });
 
-  // With single requests instead of blocks of windows, about half of these pairs would differ.
+  // Measured with 200 pairs: blocks of windows show a difference of p50, p90 and p99 in 2, 0 and 0,
+  // intervals of single requests in 11, 15 and 16. Near the capacity (60/s, 14 ms of service),
+  // where latencies are correlated over seconds: 13, 16 and 30, and 148, 171 and 174 of 200.
   it('of equal targets with pauses rarely shows a difference', () => {
     const how = { rates: [60], seconds: 90, pauseEverySec: 11, pauseMs: 300, mix: { run: 1 } };
     const pairs = Array.from({ length: 12 }, (_, n) =>
@@ -138,6 +140,41 @@ describe('a check', () => {
     expect(failed(3)).toBe(0);
     const again = loadReport({ seed: 3, rates: [200] });
     expect(checkAgainst(baseline, again, 0.1).filter(({ passed }) => !passed)).toEqual([]);
+  });
+
+  it('fails when all requests fail, so that no latency can be compared', () => {
+    const results = checkAgainst(
+      loadReport({ rates: [50], mix: { run: 1 } }),
+      loadReport({ rates: [50], mix: { run: 1 }, errorShare: 1 }),
+      0.1,
+    ).filter(({ passed }) => !passed);
+    expect(results.map(({ text }) => text)).toEqual([
+      expect.stringContaining('no percentile could be compared'),
+      '50/s run, errors: 0 % before, 100 % now',
+    ]);
+  });
+
+  it('fails when the tests are too short to compare anything', () => {
+    const short = loadReport({ seconds: 3 });
+    expect(checkAgainst(short, short, 0.1).some(({ passed }) => !passed)).toBe(true);
+  });
+
+  it('fails when it judges no step, or one that was interrupted', () => {
+    const objectives = [parseObjective('p99<=10s')];
+    expect(checkObjectives(report, objectives, 10)).toEqual([
+      { passed: false, text: '10/s: nothing to judge, the lowest rate of the test is 100/s' },
+    ]);
+    const interrupted = { ...report, interrupted: true };
+    const passed = (upTo?: number) =>
+      checkObjectives(interrupted, objectives, upTo).every((result) => result.passed);
+    expect([passed(), passed(100)]).toEqual([false, true]);
+  });
+
+  it('fails when no request was due', () => {
+    const idle = loadReport({ rates: [1e-9], mix: { run: 1 } });
+    expect(checkObjectives(idle, [parseObjective('errors<=1%')])).toEqual([
+      { passed: false, text: '1e-9/s: errors <= 1 %, but no request was due' },
+    ]);
   });
 
   it('fails when the sustained rate falls', () => {

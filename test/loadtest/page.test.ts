@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { reportText } from '../../cli/bench/report-text.ts';
 import { compareReports } from '../../loadtest/report/compare.ts';
 import { comparisonPage } from '../../loadtest/report/compare-html.ts';
 import { reportPage } from '../../loadtest/report/html.ts';
@@ -112,4 +113,16 @@ it('the tables have the figures of the plots', () => {
       'Event loop by process',
     ]),
   );
+});
+
+it('the table of the page has the figures of the table in a terminal', () => {
+  const load = loadReport({ rates: [50, 480], seconds: 6, errorShare: 0.1 });
+  const [, body = ''] = /aria-label="Steps".*?<tbody>(.*?)<\/tbody>/s.exec(reportPage(load)) ?? [];
+  const ofPage = body
+    .split('</tr>')
+    .map((row) => [...row.matchAll(/<t[dh][^>]*>(.*?)<\/t[dh]>/g)].map(([, cell]) => cell));
+  const [, table = ''] = reportText(load).split('\n\n');
+  const ofText = table.split('\n').map((line) => line.trim().split(/ {2,}/));
+  expect(ofPage.slice(0, -1)).toHaveLength(6);
+  expect(ofPage.slice(0, -1)).toEqual(ofText.slice(1));
 });

@@ -1,4 +1,6 @@
 /** `troupe bench peers`: its own work is done and checked; what is not installed is named. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { measurePeer } from '../../loadtest/peers/measure.ts';
 import { runProgram } from '../cli/program.ts';
@@ -28,6 +30,23 @@ it.each([
   },
   60_000,
 );
+
+it('measures the others when one fails, and then has exit code 1', async () => {
+  const folder = scratchFolder();
+  mkdirSync(join(folder, 'node_modules', 'bullmq'), { recursive: true });
+  writeFileSync(join(folder, 'node_modules', 'bullmq', 'index.js'), "throw new Error('broken')");
+  const args = ['bench', 'peers', '--seconds', '1', '--json', '--folder', folder];
+  const { code, stdout } = await runProgram(args);
+  expect(code).toBe(1);
+  const { results } = JSON.parse(stdout) as { results: { name: string }[] };
+  expect(results).toEqual([
+    expect.objectContaining({ name: 'troupe', figures: expect.anything() as unknown }),
+    expect.objectContaining({ name: 'nats', missing: expect.anything() as unknown }),
+    expect.objectContaining({ name: 'bullmq', failed: 'broken' }),
+    expect.objectContaining({ name: 'dbos', missing: expect.anything() as unknown }),
+    expect.objectContaining({ name: 'restate', missing: expect.anything() as unknown }),
+  ]);
+}, 120_000);
 
 it('refuses an unknown system', async () => {
   const { code, stderr } = await runProgram(['bench', 'peers', '--only', 'mail']);

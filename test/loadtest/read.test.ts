@@ -1,5 +1,6 @@
 /** A file that is no whole report is refused with an error that says what is wrong. */
 import { describe, expect, it } from 'vitest';
+import { figuresOf } from '../../loadtest/report/figures.ts';
 import { Latencies } from '../../loadtest/report/latencies.ts';
 import { readReport } from '../../loadtest/report/read.ts';
 import type { LoadReport } from '../../loadtest/report.ts';
@@ -21,6 +22,16 @@ describe('a report', () => {
     expect(readReport(text, 'load.json')).toEqual(good);
   });
 
+  it.each(['__proto__', 'constructor', 'a\nb', ''])('may have a workload %j', (name) => {
+    const other = readReport(text.replaceAll('"run"', JSON.stringify(name)), 'load.json');
+    const rows = other.steps.flatMap((step) => figuresOf(step));
+    const own = good.steps.flatMap((step) => figuresOf(step));
+    expect(rows.find(({ workload }) => workload === name)).toEqual({
+      ...own.find(({ workload }) => workload === 'run'),
+      workload: name,
+    });
+  });
+
   it.each([
     ['an empty file', '', 'load.json is not JSON: it is empty'],
     [
@@ -40,6 +51,11 @@ describe('a report', () => {
       'a missing field',
       damaged((report) => Reflect.deleteProperty(report.machine, 'cores')),
       'load.json is damaged: /machine',
+    ],
+    [
+      'a process without figures, whose name has a line break',
+      damaged((report) => Object.assign(report.steps[0]!.windows[0]!.processes, { 'a\nb': null })),
+      'load.json is damaged: /steps/0/windows/0/processes/a b',
     ],
     [
       'a histogram that was cut off',

@@ -43,11 +43,14 @@ export const ActorsView = ({ gateway, params, onParams }: ActorsViewProps) => {
     return () => reading.end();
   }, [gateway]);
   const [replay, setReplay] = useState<VNode>();
-  const openFile = async ({ files }: HTMLInputElement) => {
-    const text = await files?.[0]?.text();
-    if (!text) return;
+  const openFile = async (input: HTMLInputElement) => {
+    // A file that cannot be read, as one that is too large for a string, is no replay.
+    const text = await input.files?.[0]?.text().catch(() => '');
+    if (text === undefined) return;
+    // So that the same file can be opened again.
+    input.value = '';
     const { ReplayView } = await import('./replay-view.tsx');
-    setReplay(<ReplayView text={text} onClose={() => setReplay(undefined)} />);
+    setReplay(<ReplayView key={Date.now()} text={text} onClose={() => setReplay(undefined)} />);
   };
   const { item } = params;
   const change = (name: string, value: string) =>

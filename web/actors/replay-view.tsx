@@ -1,20 +1,13 @@
 /** The turns of a replay file, which a failing simulation has written (`docs/testing.md`). */
 import { useMemo, useState } from 'preact/hooks';
-import type { ActorTurn } from '../../protocols/actor-view.ts';
+import { replayOf } from './replay-file.ts';
 import { replayStrings } from './replay-strings.ts';
 import { strings } from './strings.ts';
 import { TurnList } from './turn-list.tsx';
 import { stateText } from './tree-rows.ts';
 
-/** What is shown of a file; `SimulationReplay` of `troupe/test` has more. */
-type Replay = {
-  readonly seed: number;
-  readonly rule: string;
-  readonly why: string;
-  readonly history: readonly string[];
-  /** oldest first */
-  readonly turns: readonly { readonly actor: string; readonly turns: readonly ActorTurn[] }[];
-};
+/** More of a history would only slow the page down: the text file beside it has all of it. */
+const HISTORY_CHARACTERS_MAX = 200_000;
 
 type ReplayViewProps = {
   /** content of the file */
@@ -62,20 +55,14 @@ export const ReplayView = ({ text, onClose }: ReplayViewProps) => {
             onShow={setShown}
           />
           <h3>{replayStrings.history}</h3>
-          <pre>{replay.history.join('\n')}</pre>
+          <pre>{historyText(replay.history)}</pre>
         </>
       )}
     </section>
   );
 };
 
-/** Undefined for a file that is no replay with turns. */
-function replayOf(text: string): Replay | undefined {
-  try {
-    const { format, ...replay } = JSON.parse(text) as Replay & { format?: unknown };
-    const isKnown = format === 'troupe-simulation' && Array.isArray(replay.turns);
-    return isKnown && Array.isArray(replay.history) ? replay : undefined;
-  } catch {
-    return undefined;
-  }
+function historyText(lines: readonly string[]): string {
+  const text = lines.join('\n');
+  return text.length > HISTORY_CHARACTERS_MAX ? `${text.slice(0, HISTORY_CHARACTERS_MAX)}…` : text;
 }

@@ -3,6 +3,7 @@
  * other, each in a process of its own.
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { cpus, release, tmpdir, totalmem, type } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -27,15 +28,19 @@ export type PeersOptions = {
   readonly json?: boolean;
 };
 
-type PeerResult =
-  | { readonly name: string; readonly guarantee: string; readonly figures: PeerFigures }
-  | { readonly name: string; readonly guarantee: string; readonly missing: string };
+type PeerResult = { readonly name: string; readonly guarantee: string } & (
+  | { readonly figures: PeerFigures }
+  /** what is not installed */
+  | { readonly missing: string }
+  /** why it could not be measured, although it is installed */
+  | { readonly failed: string }
+);
 
 const drivers: readonly PeerDriver[] = [ownCounter, nats, bullmq, dbos, restate];
 const SECONDS = 10;
 
 /**
- * Exit code 1 when a system that is installed failed.
+ * Exit code 1 when a system that is installed failed; the others are measured nevertheless.
  * @throws TroupeError NOT_FOUND for an unknown name
  */
 export async function peers(options: PeersOptions): Promise<number> {
@@ -43,14 +48,14 @@ export async function peers(options: PeersOptions): Promise<number> {
   if (only !== undefined) return one(driverOf(only), options);
   const results: PeerResult[] = [];
   await withProgress(async ({ show }) => {
-    for (const { name } of drivers) {
-      show(`measuring ${name}`);
-      results.push(await inOwnProcess(name, options));
+    for (const driver of drivers) {
+      show(`measuring ${driver.name}`);
+      results.push(await inOwnProcess(driver, options));
     }
   });
   if (json) printJson({ machine: machine(), at: new Date().toISOString(), results });
   else process.stdout.write(peersText(results));
-  return exitCodes.ok;
+  return exitCodeOf(results);
 }
 
 function driverOf(name: string): PeerDriver {
@@ -79,18 +84,23 @@ async function one(driver: PeerDriver, options: PeersOptions): Promise<number> {
       await peer.stop();
     }
   } catch (error) {
-    if (!(error instanceof TroupeError) || error.code !== 'NOT_FOUND') throw error;
-    result = { name, guarantee, missing: error.message };
+    const isMissing = error instanceof TroupeError && error.code === 'NOT_FOUND';
+    const message = error instanceof Error ? error.message : String(error);
+    result = { name, guarantee, [isMissing ? 'missing' : 'failed']: message } as PeerResult;
   } finally {
     rmSync(data, { recursive: true, force: true, maxRetries: 3 });
   }
   if (json) printJson(result);
   else process.stdout.write(peersText([result]));
-  return exitCodes.ok;
+  return exitCodeOf([result]);
 }
 
+const exitCodeOf = (results: readonly PeerResult[]): number =>
+  results.some((result) => 'failed' in result) ? exitCodes.failure : exitCodes.ok;
+
 /** So that no heap, timer or compiled code of one system affects the next. */
-async function inOwnProcess(name: string, options: PeersOptions): Promise<PeerResult> {
+async function inOwnProcess(driver: PeerDriver, options: PeersOptions): Promise<PeerResult> {
+  const { name, guarantee } = driver;
   const { folder = '.', seconds = SECONDS } = options;
   const args = ['bench', 'peers', '--only', name, '--json', '--folder', folder];
   const child = spawn(process.execPath, [process.argv[1]!, ...args, '--seconds', String(seconds)], {
@@ -98,10 +108,18 @@ async function inOwnProcess(name: string, options: PeersOptions): Promise<PeerRe
   });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
-  const code = await new Promise<number | null>((done) => child.once('close', done));
-  if (code !== exitCodes.ok)
-    throw new TroupeError('UNAVAILABLE', `${name} failed (exit code ${code}): ${text.trim()}`);
-  return JSON.parse(text.slice(text.indexOf('{'))) as PeerResult;
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  return resultIn(text) ?? { name, guarantee, failed: `its process ended with ${signal ?? code}` };
+}
+
+/** Libraries may print lines before it. undefined: the process ended before its result. */
+function resultIn(text: string): PeerResult | undefined {
+  try {
+    const result = JSON.parse(text.slice(text.search(/^\{$/m))) as PeerResult;
+    return 'guarantee' in result ? result : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const micro = (value: number | undefined): string => (value === undefined ? '' : numberText(value));
@@ -109,6 +127,7 @@ const micro = (value: number | undefined): string => (value === undefined ? '' :
 function peersText(results: readonly PeerResult[]): string {
   const rows = results.map((result) => {
     if ('missing' in result) return [result.name, `not measured: ${result.missing}`];
+    if ('failed' in result) return [result.name, `failed: ${result.failed}`];
     const { figures } = result;
     return [
       result.name,
