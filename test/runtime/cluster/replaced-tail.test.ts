@@ -285,6 +285,8 @@ onEveryNats('a server that is started on an older copy of its disk', (path) => {
       await server.kill('SIGTERM');
     }
     server = await startNats({ path, folder, port });
+    await eventually(() => expect(rowsOf(rows).toString()).not.toContain('ghost'));
+    await eventually(() => expect(alarms.join()).toMatch(/the journal has lost record/));
     await followed(restored);
     expect(JSON.stringify(rowsOf(rows))).not.toContain('ghost');
     expect(JSON.stringify(rowsOf(rows)).includes('other')).toBe(others);
