@@ -40,6 +40,7 @@ test('a replay file of a simulation shows its turns, and another file is refused
   await page.setViewportSize({ width: 390, height: 844 });
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
   await keepScreenshot(page, 'replay-file-phone');
+  await page.setViewportSize({ width: 1280, height: 800 });
   expect(await axeViolations(page)).toEqual([]);
 
   const other = join(folder, 'other.json');
@@ -55,7 +56,6 @@ test('a replay file of a simulation shows its turns, and another file is refused
   await open.setInputFiles(other);
   await replay.getByRole('alert').waitFor();
   await close();
-  await page.setViewportSize({ width: 1280, height: 800 });
 
   // Its texts are text, and a long history does not stop the page.
   const html = `<img src=x onerror="document.title='pwned'">`;
