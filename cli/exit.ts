@@ -79,9 +79,23 @@ function textOf(error: unknown, message: string): string {
   return `internal error\n${(error instanceof Error && error.stack) || message}`;
 }
 
+const UNKNOWN_ISSUER =
+  'Its certificate is not trusted: NODE_EXTRA_CA_CERTS=FILE names a PEM file of certificates to trust';
+
+/** What a certificate that was refused needs, by the codes of Node. */
+const TRUST: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_ISSUER,
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_ISSUER,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_ISSUER,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_ISSUER,
+  ERR_TLS_CERT_ALTNAME_INVALID: 'Its certificate is for another name: use --url with that name',
+};
+
 function adviceFor(error: unknown): string {
-  if (connectionFailure(error) === 'unreachable')
-    return '. Is troupe running? Start it: troupe start';
+  if (connectionFailure(error) === 'unreachable') {
+    const { code = '' } = ((error as Error).cause ?? {}) as { code?: string };
+    return `. ${TRUST[code] ?? 'Is troupe running? Start it: troupe start'}`;
+  }
   if (isSystemError(error) && ['EMFILE', 'ENFILE'].includes(error.code))
     return '. Allow this process more open files: ulimit -n 4096';
   const hint = error instanceof TroupeError ? error.details?.remediationHint : undefined;

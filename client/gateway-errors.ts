@@ -30,23 +30,10 @@ export function connectionFailure(error: unknown): ConnectionFailure | undefined
     : undefined;
 }
 
-const UNKNOWN_ISSUER =
-  'its certificate is not trusted; NODE_EXTRA_CA_CERTS=FILE names a PEM file of certificates to trust';
-
-/** What a certificate that was refused needs, by the codes of Node. */
-const TRUST: Readonly<Record<string, string>> = {
-  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_ISSUER,
-  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_ISSUER,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_ISSUER,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_ISSUER,
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name; use --url with that name',
-};
-
 function reason(cause: Error | undefined): string {
   if (!cause) return '';
   const { code } = cause as NodeJS.ErrnoException;
-  const trust = TRUST[code ?? ''];
-  return ` (${code ?? cause.message}${trust === undefined ? '' : `: ${trust}`})`;
+  return ` (${code ?? cause.message})`;
 }
 
 /** The error of a failed response; its payload becomes `details.payload`. */

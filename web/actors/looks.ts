@@ -60,9 +60,6 @@ const style = `
 .turn-head time{margin-left:auto;font-size:.75rem;color:var(--muted)}
 .turn-state{font-family:var(--mono,monospace);font-size:.78rem}
 .turn-list .muted{font-size:.75rem}
-.replay{min-width:0;min-height:0;overflow:auto;padding:.9rem;overflow-wrap:anywhere}
-.replay pre{white-space:pre-wrap;font-size:.8rem}
-.replay select{max-width:100%}
 .session-chart{display:flex;flex-direction:column;gap:.5rem;min-height:0;height:100%}
 .session-chart-names{display:flex;flex-wrap:wrap;gap:.3rem}
 .session-chart-names button{font:inherit;font-size:.8rem;border:1px solid var(--line);border-radius:99px;padding:.15rem .7rem;background:transparent;color:inherit;cursor:pointer;max-width:14rem;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}

@@ -9,6 +9,13 @@ import { stateText } from './tree-rows.ts';
 /** More of a history would only slow the page down: the text file beside it has all of it. */
 const HISTORY_CHARACTERS_MAX = 200_000;
 
+/** Here, because a rule in the sheet of the actors would be loaded with each of them. */
+const LOOKS = {
+  view: { minWidth: 0, minHeight: 0, overflow: 'auto', padding: '.9rem', overflowWrap: 'anywhere' },
+  history: { whiteSpace: 'pre-wrap', fontSize: '.8rem' },
+  actors: { maxWidth: '100%' },
+} as const;
+
 type ReplayViewProps = {
   /** content of the file */
   readonly text: string;
@@ -22,7 +29,7 @@ export const ReplayView = ({ text, onClose }: ReplayViewProps) => {
   const chosen = replay?.turns.find((one) => one.actor === actor) ?? replay?.turns[0];
   const turn = chosen?.turns.find((one) => one.turn === shown) ?? chosen?.turns.at(-1);
   return (
-    <section class="actor-open replay" aria-label={replayStrings.title}>
+    <section class="actor-open replay" style={LOOKS.view} aria-label={replayStrings.title}>
       <button type="button" onClick={onClose}>
         {strings.back}
       </button>
@@ -33,6 +40,7 @@ export const ReplayView = ({ text, onClose }: ReplayViewProps) => {
           <h2>{replayStrings.broken(replay.rule, replay.seed)}</h2>
           <p>{replay.why}</p>
           <select
+            style={LOOKS.actors}
             aria-label={strings.title}
             value={chosen.actor}
             onChange={(event) => {
@@ -55,7 +63,7 @@ export const ReplayView = ({ text, onClose }: ReplayViewProps) => {
             onShow={setShown}
           />
           <h3>{replayStrings.history}</h3>
-          <pre>{historyText(replay.history)}</pre>
+          <pre style={LOOKS.history}>{historyText(replay.history)}</pre>
         </>
       )}
     </section>
