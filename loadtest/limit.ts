@@ -37,6 +37,8 @@ const MACHINE_BUSY = 0.95;
 /** A share of errors, or of the latency, that is worth naming. */
 const NOTABLE_ERRORS = 0.01;
 const DOMINANT = 0.5;
+/** A store that answers sooner limits nothing: this time contains the turns before it. */
+const SLOW_STORE_MS = 20;
 
 export function limitOf(facts: LimitFacts): Limit {
   const found = quota(facts) ?? client(facts) ?? targetLoop(facts) ?? machine(facts);
@@ -109,7 +111,7 @@ function machine({ samples, isShared, cores }: LimitFacts): Limit | undefined {
 function store({ samples, kind, envelopeMs }: LimitFacts): Limit | undefined {
   const storeMs = mean(targetNames(samples).flatMap((name) => storeTimes(samples, name)));
   if (storeMs === undefined || envelopeMs === undefined) return undefined;
-  if (storeMs < DOMINANT * envelopeMs || storeMs < 5) return undefined;
+  if (storeMs < DOMINANT * envelopeMs || storeMs < SLOW_STORE_MS) return undefined;
   const isCluster = kind === 'cluster';
   return {
     what: isCluster ? 'nats' : 'disk',
