@@ -5,9 +5,10 @@ import {
   type ComparedPercentile,
   compareReports,
   type Comparison,
+  errorCells,
 } from '../../loadtest/report/compare.ts';
 import { comparisonPage } from '../../loadtest/report/compare-html.ts';
-import { numberText, PERCENTILE_NAMES, percentText } from '../../loadtest/report/figures.ts';
+import { numberText, PERCENTILE_NAMES } from '../../loadtest/report/figures.ts';
 import { INTERVAL_NOTE } from '../../loadtest/report/words.ts';
 import type { LoadReport } from '../../loadtest/report.ts';
 import { table } from '../../operations/text.ts';
@@ -71,15 +72,7 @@ function comparisonText(comparison: Comparison): string {
     ...ratioCells(row),
     row.verdict,
   ]);
-  const errorRows = errors
-    .filter(({ before, after }) => before + after > 0)
-    .map(({ ratePerSecond, workload, before, after, verdict }) => [
-      numberText(ratePerSecond),
-      workload,
-      percentText(before),
-      percentText(after),
-      verdict,
-    ]);
+  const errorRows = errorCells(errors);
   const { before, after } = sustainedPerSecond;
   const parts = [
     differenceLines('The plans differ, so the figures do not mean the same', planDiffers),

@@ -1,8 +1,8 @@
 /** The page of a comparison. */
 import type { LoadReport } from '../report.ts';
-import type { ComparedPercentile, Comparison } from './compare.ts';
+import { type ComparedPercentile, type Comparison, errorCells } from './compare.ts';
 import { escaped } from './escape.ts';
-import { numberText, PERCENTILE_NAMES, percentText, sumOf } from './figures.ts';
+import { numberText, PERCENTILE_NAMES, sumOf } from './figures.ts';
 import { page } from './page.ts';
 import { type Plot, plotHtml, tableHtml } from './plot.ts';
 import { percentileAxes, percentilePoints } from './plots.ts';
@@ -105,15 +105,7 @@ function forest({ ratio, verdict }: ComparedPercentile, far: number): string {
 }
 
 function errorTable({ errors }: Comparison): string {
-  const rows = errors
-    .filter(({ before, after }) => before + after > 0)
-    .map(({ ratePerSecond, workload, before, after, verdict }) => [
-      numberText(ratePerSecond),
-      workload,
-      percentText(before),
-      percentText(after),
-      verdict,
-    ]);
+  const rows = errorCells(errors);
   if (rows.length === 0) return '<p>Neither test had errors.</p>';
   return tableHtml(
     'Errors, share of all requests',

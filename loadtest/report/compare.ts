@@ -137,6 +137,21 @@ function errorVerdictOf(difference: Interval | undefined): ComparedErrors['verdi
   return difference && difference.high < 0 ? 'fewer' : 'no difference shown';
 }
 
+/**
+ * Cells of a table of errors: rate, workload, both shares, verdict. Rows without errors are left
+ * out.
+ */
+export const errorCells = (errors: readonly ComparedErrors[]): readonly (readonly string[])[] =>
+  errors
+    .filter(({ before, after }) => before + after > 0)
+    .map(({ ratePerSecond, workload, before, after, verdict }) => [
+      numberText(ratePerSecond),
+      workload,
+      percentText(before),
+      percentText(after),
+      verdict,
+    ]);
+
 function samplesOf(step: Step, workload: string | undefined): WindowSample[] {
   return step.windows.map((window) => {
     const outcomes = outcomesOf(window, workload);
