@@ -32,9 +32,15 @@ export const encode = (value: unknown): Buffer => pack(value);
 export const encodeBehind = (before: number, value: unknown): Buffer =>
   pack(value, RESERVE_START_SPACE | before);
 
+/** The encoder cuts small values from a buffer, which grows to several times its largest value. */
+const BUFFER_BYTES_MAX = 2 ** 21;
+
 const pack = (value: unknown, options?: number): Buffer => {
   try {
-    return packr.pack(value, options);
+    const bytes = packr.pack(value, options);
+    // Otherwise each later value, however small, would hold as much memory as the largest one.
+    if (bytes.buffer.byteLength > BUFFER_BYTES_MAX) packr.useBuffer(Buffer.allocUnsafeSlow(65_536));
+    return bytes;
   } catch (cause) {
     throw new TroupeError('INVALID_ARGUMENT', `the value cannot be encoded: ${messageOf(cause)}`, {
       cause,

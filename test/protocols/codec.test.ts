@@ -28,6 +28,11 @@ const plain = (found: unknown): unknown => {
 };
 
 describe('MessagePack', () => {
+  it('holds little memory for a small value after a large one', () => {
+    encode('x'.repeat(4 * 2 ** 20));
+    expect(encode({ n: 1 }).buffer.byteLength).toBeLessThanOrEqual(2 ** 21);
+  });
+
   it('decodes every JSON value with bytes to an equal value', () => {
     fc.assert(
       fc.property(value, (given) => {
