@@ -1,6 +1,6 @@
 /**
  * What the store of a running program consists of, read beside it: rows by kind, and the pages of
- * its data file. So growth that keeps data is told apart from growth that should not be.
+ * its data file. So growth that keeps data is separate from growth that should not be.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';

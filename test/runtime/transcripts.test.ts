@@ -104,7 +104,7 @@ describe('transcripts in memory', () => {
     expect(await texts()).toEqual(['one']);
   });
 
-  it('bug: bytes of one that was forgotten while it was read were counted for ever', async () => {
+  it('bug: bytes of one that was forgotten while it was read were counted without end', async () => {
     const { transcripts, store, texts } = stage();
     await store('one');
     const reading = texts();

@@ -3,7 +3,8 @@
  * connection.
  *
  * A stored event is shared by all connections and may be dropped at any time. A range that contains
- * it then cannot be replayed. It is dropped at the latest when the last connection has forgotten it.
+ * it then cannot be replayed. It is dropped at the latest when the last connection has forgotten
+ * it.
  */
 import type { EventHead, StoredEvent } from './event-head.ts';
 import { REPLAY_FRAMES_MAX } from '../limits.ts';
@@ -25,7 +26,7 @@ export class RecentFrames {
 
   /** `seq` increases by one with each call. */
   add(seq: number, head: EventHead): void {
-    // Events that a client missed are sent again after those of its earlier connection were dropped.
+    // Missed events are sent again after those of the client's earlier connection were dropped.
     const kept = head.kept?.head === undefined ? this.#store.keep(head) : head.kept;
     kept.holders++;
     const place = seq % REPLAY_FRAMES_MAX;
