@@ -29,7 +29,7 @@ const OF_TABLE: Readonly<Record<string, StoredKind>> = {
   expiry: KEYS,
   actor: kind('actors', true),
 };
-const LISTS = kind('rows of lists', true);
+const LISTS = kind('lists, ended runs (28 h)', true);
 const SUBJECTS = kind('names of transcripts and history', true);
 const OTHER = kind('timers, effects, other', false);
 
