@@ -47,7 +47,7 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   account FILE      count an account of \`faults\` again; exit 1 when anything differs or is missing
   scale             the same load on 1 to N workers: rates, processor time, efficiency
   page              print what grows in a browser and in the server under load, and frame times
-  soak              memory, handles and disk of a process under load with 1 % faults
+  soak              memory, handles and disk of a process under load with 1 % faults, by kind
   retrieval         how well notes are found, by a public benchmark: a folder of BEIR, or a file of
                     LongMemEval
 
@@ -186,6 +186,7 @@ function soakAsked(): SoakOptions {
     minutes: wholeNumber('minutes', minutes),
     seed: wholeNumber('seed', seed),
     everySec: 15,
+    idleSec: 110,
     print: (line: string) => console.log(line),
   };
 }

@@ -1,6 +1,7 @@
 /**
  * Transcripts: append-only conversations, read by effects and entry points. Entries never change,
  * so they are cached within bounds: a long conversation is decoded once, not once per model call.
+ * Where a process owns the shard, a transcript leaves memory with its actor.
  *
  * Only the owner of an actor's shard adds to its transcript; a former owner stores only copies
  * (D6). So a process that owns the shard reads a transcript once, and then adds the entries that
@@ -61,6 +62,11 @@ export class LogTranscripts implements Transcripts {
     this.#shards = shards;
   }
 
+  /** What is kept in memory: transcripts, and the counted bytes of their entries. */
+  get kept(): { readonly transcripts: number; readonly bytes: number } {
+    return { transcripts: this.#cache.size, bytes: this.#bytes };
+  }
+
   /** For a new owner of a shard, before its relay stores anything. */
   writer(shard: number): TranscriptWriter {
     const writer: TranscriptWriter = {
@@ -85,7 +91,7 @@ export class LogTranscripts implements Transcripts {
       const page = await this.#log.read(transcriptSubject(this.#env, actor), cached.next, {
         limit: READ_MAX,
       });
-      this.#keep(cached, page);
+      this.#keep(actor, cached, page);
       if (!isLast(page)) continue;
       if (cached.stored === stored) cached.addedBy = writer;
       break;
@@ -96,6 +102,15 @@ export class LogTranscripts implements Transcripts {
 
   last(actor: Address): Promise<Position> {
     return this.#log.last(transcriptSubject(this.#env, actor));
+  }
+
+  /**
+   * Forgets transcripts of a shard's idle actors: they leave memory with their actors, and are read
+   * again when they are needed. Called by the owner of the shard.
+   */
+  passivate(shard: number, isActive: (actor: Address) => boolean): void {
+    for (const actor of this.#cache.keys())
+      if (shardOf(actor, this.#shards) === shard && !isActive(actor)) this.forget(actor);
   }
 
   /** The transcript was erased: it is read again. */
@@ -134,14 +149,20 @@ export class LogTranscripts implements Transcripts {
     if (!cached) return;
     cached.stored += 1;
     if (cached.addedBy !== writer) return;
-    this.#keep(cached, [entry]);
+    this.#keep(actor, cached, [entry]);
     this.#evict();
   }
 
-  /** Two readers may read the same page: known entries are skipped. */
-  #keep(cached: Cached, page: readonly Omit<LogEntry, 'logTimeMs'>[]): void {
-    for (const entry of page)
-      if (entry.position >= cached.next) this.#bytes += append(cached, entry);
+  /**
+   * Two readers may read the same page: known entries are skipped. What was forgotten during the
+   * read is not counted: nothing would subtract it again.
+   */
+  #keep(actor: Address, cached: Cached, page: readonly Omit<LogEntry, 'logTimeMs'>[]): void {
+    const isKept = this.#cache.get(actor) === cached;
+    for (const entry of page) {
+      const size = entry.position >= cached.next ? append(cached, entry) : 0;
+      if (isKept) this.#bytes += size;
+    }
   }
 
   #evict(): void {

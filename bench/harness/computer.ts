@@ -72,9 +72,10 @@ function processorTime(): { idle: number; total: number } {
 
 /**
  * A memory figure of a process in megabytes (10^6 bytes), from the kernel. `RssAnon` is private
- * memory without mapped files such as an LMDB map, `VmRSS` is all resident memory.
+ * memory without mapped files such as an LMDB map, `RssFile` those files, `VmRSS` is all resident
+ * memory.
  */
-export function memoryOf(pid: number | 'self', field: 'RssAnon' | 'VmRSS'): number {
+export function memoryOf(pid: number | 'self', field: 'RssAnon' | 'RssFile' | 'VmRSS'): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const kibibytes = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1];
   if (kibibytes === undefined) throw new Error(`/proc/${pid}/status has no ${field}`);

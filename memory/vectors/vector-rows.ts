@@ -31,7 +31,10 @@ const LOWER_PARTS = 254;
 const UPPER_MAX = 127;
 
 type Scan = (query: number, row: number, count: number, bytes: number, out: number) => void;
-const code = new WebAssembly.Module(Buffer.from(SCAN_CODE, 'base64'));
+let code: WebAssembly.Module | undefined;
+/** Compiled for the first vectors: most processes have none, and it is the start of an engine. */
+const scanCode = (): WebAssembly.Module =>
+  (code ??= new WebAssembly.Module(Buffer.from(SCAN_CODE, 'base64')));
 
 export class VectorRows {
   readonly dimensions: number;
@@ -56,7 +59,7 @@ export class VectorRows {
     this.#bytes = Math.ceil(dimensions / 16) * 16;
     this.#out = 2 * this.#bytes;
     this.#first = this.#out + 4 * ROWS_AT_ONCE;
-    const { exports } = new WebAssembly.Instance(code);
+    const { exports } = new WebAssembly.Instance(scanCode());
     this.#memory = exports['memory'] as WebAssembly.Memory;
     this.#scan = exports['scan'] as Scan;
   }

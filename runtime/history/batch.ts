@@ -12,6 +12,9 @@ export type CommittedTurns = {
   readonly turns: readonly OpenTurn[];
 };
 
+/** Memory that a batch takes at once for turns with bodies. */
+const BLOCK_BYTES = 2 ** 16;
+
 export class Batch {
   readonly summaries: SummaryWriter;
   /** turns with bodies, encoded, by actor */
@@ -31,6 +34,8 @@ export class Batch {
   readonly #rules: HistoryRules;
   readonly #kept = new Map<string, Exclude<HistoryKept, 'summary'> | KnownActor>();
   #fullBytes = 0;
+  /** the rest of the last block */
+  #free: Uint8Array = new Uint8Array();
 
   constructor(rules: HistoryRules, effects: OpenEffects) {
     this.#rules = rules;
@@ -83,11 +88,25 @@ export class Batch {
       if (!erasesHistory(full.turn)) this.removals.push(full);
       return;
     }
-    const bytes = encodeFullTurn(full);
+    const bytes = this.#own(encodeFullTurn(full));
     this.#fullBytes += bytes.length;
     const turns = this.full.get(actor);
     if (turns) turns.push(bytes);
     else this.full.set(actor, [bytes]);
+  }
+
+  /**
+   * A copy in memory of the batch. What an encoder returns is a part of its buffer of 120 KB, which
+   * would stay for as long as the part.
+   */
+  #own(bytes: Uint8Array): Uint8Array {
+    const { length } = bytes;
+    if (length > BLOCK_BYTES / 4) return new Uint8Array(bytes);
+    if (length > this.#free.length) this.#free = new Uint8Array(BLOCK_BYTES);
+    const own = this.#free.subarray(0, length);
+    own.set(bytes);
+    this.#free = this.#free.subarray(length);
+    return own;
   }
 }
 

@@ -96,6 +96,9 @@ export const subjectPrefix = (prefix: string): Buffer => Buffer.from(SUBJECT_PRE
 export const subjectOfKey = (key: Uint8Array): string =>
   Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('utf8', SUBJECT_PREFIX.length);
 
+/** The subject's bytes in its key; shares its memory. */
+export const nameInKey = (key: Buffer): Buffer => key.subarray(SUBJECT_PREFIX.length);
+
 export const encodeNumber = (value: number): Uint8Array => {
   const bytes = Buffer.allocUnsafe(4);
   bytes.writeUInt32BE(value, 0);

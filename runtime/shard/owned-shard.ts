@@ -202,6 +202,8 @@ export class OwnedShard {
       residents: this.#actors,
       idleProbeMs: this.#o.idleProbeMs ?? 1_000,
       isIdle: () => !this.#inFlight,
+      onPassivated: () =>
+        this.#o.transcripts?.passivate(world.shard, (actor) => this.#actors.isActive(actor)),
       onClockSet: () => {
         this.#time.isDoubtful = true;
         this.wake();

@@ -22,7 +22,7 @@ export type OwnerOptions = {
   /** of journal records and of the messages that they send */
   readonly format: WriteFormat;
   /** the transcript readers of this process, which receive the entries that the shard stores */
-  readonly transcripts?: Pick<LogTranscripts, 'writer'>;
+  readonly transcripts?: Pick<LogTranscripts, 'writer' | 'passivate'>;
   /** called when the shard is lost or quarantined */
   readonly onEnd: (status: 'lost' | 'quarantined', why: string) => void;
   /** called after every committed record */

@@ -89,3 +89,27 @@ describe('the transcripts of a shard that this process owns', () => {
     expect(await texts()).toEqual(['one', 'two']);
   });
 });
+
+describe('transcripts in memory', () => {
+  it('leave it with their actors, and are read again', async () => {
+    const { transcripts, store, texts } = stage();
+    await store('one');
+    await texts();
+    const shard = shardOf(ACTOR, SHARDS);
+    transcripts.passivate(shard, () => true);
+    transcripts.passivate((shard + 1) % SHARDS, () => false);
+    expect(transcripts.kept.transcripts).toBe(1);
+    transcripts.passivate(shard, (actor) => actor !== ACTOR);
+    expect(transcripts.kept).toEqual({ transcripts: 0, bytes: 0 });
+    expect(await texts()).toEqual(['one']);
+  });
+
+  it('bug: bytes of one that was forgotten while it was read were counted without end', async () => {
+    const { transcripts, store, texts } = stage();
+    await store('one');
+    const reading = texts();
+    transcripts.forget(ACTOR);
+    expect(await reading).toEqual(['one']);
+    expect(transcripts.kept).toEqual({ transcripts: 0, bytes: 0 });
+  });
+});

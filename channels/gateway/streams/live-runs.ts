@@ -24,6 +24,7 @@ import type {
   Usage,
   Verbosity,
 } from '../../../protocols/session.ts';
+import { ownText } from '../../../protocols/own-text.ts';
 import type { Clock, Index } from '../../../runtime/index.ts';
 import {
   ENDED_RUNS_MAX,
@@ -211,14 +212,15 @@ export class LiveRuns {
     if (known) return this.#listener.subagent(known, event);
     const row = this.row(runId, sessionKey);
     if (row && !endOfRow(row)) return this.#listener.subagent(this.#start(event), event);
-    const ended = { runId, sessionKey, seq: 0 };
-    this.#remember(ended);
-    this.#listener.subagent(ended, event);
+    this.#listener.subagent(this.#remember({ runId, sessionKey, seq: 0 }), event);
   }
 
-  #remember(ended: RunPosition): void {
+  /** @returns what is kept of it */
+  #remember({ runId, sessionKey, seq }: RunPosition): RunPosition {
+    const ended = { runId: ownText(runId), sessionKey: ownText(sessionKey), seq };
     this.#ended.set(ended.runId, ended);
     if (this.#ended.size > ENDED_RUNS_MAX) dropOldest(this.#ended);
+    return ended;
   }
 
   #onText(live: LiveRun, event: RunEvent & { stream: 'assistant' | 'reasoning' }): void {
@@ -320,9 +322,7 @@ export class LiveRuns {
   #end(live: LiveRun, end: RunEnd): void {
     this.#live.delete(end.runId);
     this.#joined.delete(end.runId);
-    const { runId, sessionKey } = live;
-    const ended: RunPosition = { runId, sessionKey, seq: live.seq };
-    this.#remember(ended);
+    const ended = this.#remember(live);
     this.#listener.ended(live, end);
     ended.seq = live.seq;
     this.#answer(end.runId, end);

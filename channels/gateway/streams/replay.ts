@@ -9,7 +9,7 @@
  *  2. A client must have the same principal, and the same device if it has one. It must have all
  *     scopes and caps of the old connection.
  *  3. Storage is bounded: events by number and bytes, each connection by number of events, and
- *     ended connections by number and time.
+ *     ended connections by number and time. An event that no connection could replay is dropped.
  */
 import type { EventsResumeParams, EventsResumeResult } from '../../../protocols/gateway/index.ts';
 import type { Clock } from '../../../runtime/index.ts';
@@ -29,7 +29,7 @@ export class Replay {
   readonly #bootId: string;
   readonly #connections: ReadonlySet<Connection>;
   /** oldest first */
-  readonly #kept = new Set<StoredEvent & { head: EventHead }>();
+  readonly #kept = new Set<StoredEvent>();
   #bytes = 0;
   /** ended connections with the time of their end (monotonic), earliest first */
   readonly #resumable = new Map<Connection, number>();
@@ -50,9 +50,14 @@ export class Replay {
     return this.#resumable.keys();
   }
 
+  /** Number of stored events. */
+  get stored(): number {
+    return this.#kept.size;
+  }
+
   /** Stores the connection's events from now on, unless it has no read access. */
   joined(connection: Connection): void {
-    if (connection.mayRead) connection.recent = new RecentFrames(this.#keep);
+    if (connection.mayRead) connection.recent = new RecentFrames(this);
   }
 
   /** The connection has ended. */
@@ -103,23 +108,31 @@ export class Replay {
   }
 
   #forget(connection: Connection): void {
+    connection.recent?.clear();
     connection.recent = undefined;
     this.#resumable.delete(connection);
   }
 
-  readonly #keep = (head: EventHead): StoredEvent => {
-    const kept = { head };
+  /** @returns the event without a holder */
+  keep(head: EventHead): StoredEvent {
+    const kept = { head, holders: 0 };
     head.kept = kept;
     this.#kept.add(kept);
     this.#bytes += head.rest.length;
     for (const oldest of this.#kept) {
       if (this.#kept.size <= REPLAY_EVENTS_MAX && this.#bytes <= REPLAY_BYTES_MAX) break;
-      this.#kept.delete(oldest);
-      this.#bytes -= oldest.head.rest.length;
-      (oldest as StoredEvent).head = undefined;
+      this.drop(oldest);
     }
     return kept;
-  };
+  }
+
+  /** Also of an event that was dropped before. */
+  drop(event: StoredEvent): void {
+    if (event.head === undefined) return;
+    this.#bytes -= event.head.rest.length;
+    this.#kept.delete(event);
+    event.head = undefined;
+  }
 
   /** One timer for all ended connections, due when the earliest one expires. */
   #arm(): void {

@@ -7,8 +7,13 @@ export type EventHead = {
   kept?: StoredEvent;
 };
 
-/** An event that is stored for all connections; `head` is undefined once it is dropped. */
-export type StoredEvent = { head: EventHead | undefined };
+/** An event that is stored for all connections. */
+export type StoredEvent = {
+  /** undefined once it is dropped */
+  head: EventHead | undefined;
+  /** number of connections that could replay it */
+  holders: number;
+};
 
 /** An event frame without its number, which `Connection.event` adds. */
 export const eventHead = (event: string, payload: unknown, more: object = {}): EventHead => {

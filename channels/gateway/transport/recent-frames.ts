@@ -3,23 +3,41 @@
  * connection.
  *
  * A stored event is shared by all connections and may be dropped at any time. A range that contains
- * it then cannot be replayed.
+ * it then cannot be replayed. It is dropped at the latest when the last connection has forgotten
+ * it.
  */
 import type { EventHead, StoredEvent } from './event-head.ts';
 import { REPLAY_FRAMES_MAX } from '../limits.ts';
 
+/** Stores events for all connections, within bounds of its own. */
+export type EventStore = {
+  keep(head: EventHead): StoredEvent;
+  /** no connection can replay the event any more */
+  drop(event: StoredEvent): void;
+};
+
 export class RecentFrames {
-  readonly #keep: (head: EventHead) => StoredEvent;
+  readonly #store: EventStore;
   readonly #ring: StoredEvent[] = [];
 
-  /** @param keep stores an event for all connections, within separate bounds */
-  constructor(keep: (head: EventHead) => StoredEvent) {
-    this.#keep = keep;
+  constructor(store: EventStore) {
+    this.#store = store;
   }
 
   /** `seq` increases by one with each call. */
   add(seq: number, head: EventHead): void {
-    this.#ring[seq % REPLAY_FRAMES_MAX] = head.kept ?? this.#keep(head);
+    // Missed events are sent again after those of the client's earlier connection were dropped.
+    const kept = head.kept?.head === undefined ? this.#store.keep(head) : head.kept;
+    kept.holders++;
+    const place = seq % REPLAY_FRAMES_MAX;
+    const replaced = this.#ring[place];
+    this.#ring[place] = kept;
+    if (replaced !== undefined) this.#release(replaced);
+  }
+
+  /** The connection cannot be resumed any more. */
+  clear(): void {
+    for (const kept of this.#ring.splice(0)) if (kept !== undefined) this.#release(kept);
   }
 
   /** The events `from` to `to`; undefined if one of them is no longer stored. */
@@ -32,5 +50,9 @@ export class RecentFrames {
       found.push(kept);
     }
     return found;
+  }
+
+  #release(kept: StoredEvent): void {
+    if (--kept.holders === 0) this.#store.drop(kept);
   }
 }

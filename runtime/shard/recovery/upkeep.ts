@@ -19,6 +19,8 @@ export type UpkeepOptions = {
   /** no record is unanswered */
   readonly isIdle: () => boolean;
   readonly onReplaced: (why: string) => void;
+  /** idle actors have left memory */
+  readonly onPassivated: () => void;
   /** this machine's wall clock jumped: it was suspended, or its clock was set */
   readonly onClockSet: () => void;
   /** marks have waited long enough for a record */
@@ -95,6 +97,7 @@ export class Upkeep {
     const everyMs = this.#o.clock.isSteady ? PASSIVATE_STEADY_MS : PASSIVATE_EVERY_MS;
     this.#calls.set('passivate', everyMs, () => {
       this.#o.residents.passivate();
+      this.#o.onPassivated();
       this.#passivate();
     });
   }

@@ -117,6 +117,10 @@ export class ActivatedActors implements ActivatedActorStore {
     t.draft.put(TABLE.actor, resident.address, fits ? row : row.bytes);
   }
 
+  isActive(actor: Address): boolean {
+    return this.#cache.has(actor);
+  }
+
   /** Removes the actor and its row: the next message to its address creates a new one. */
   forget(t: TurnContext, resident: ActivatedActor): void {
     t.draft.put(TABLE.actor, resident.address, null);
