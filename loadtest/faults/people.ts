@@ -2,6 +2,7 @@
  * People who send messages to sessions while the cell is broken. A message that had no response is
  * sent again under the same idempotency key, as any client may. The key is also the id of its run.
  */
+import { setMaxListeners } from 'node:events';
 import type { GatewayClient } from '../../client/gateway-client.ts';
 import { errorCodeOf } from '../error-code.ts';
 import type { Line, SentMessage } from './account.ts';
@@ -29,6 +30,8 @@ export class People {
 
   constructor(options: PeopleOptions) {
     this.#options = options;
+    // every request in flight listens
+    setMaxListeners(0, options.signal);
   }
 
   /** Messages whose run has ended. */

@@ -5,7 +5,6 @@
  * When a fault begins, each affected session receives a message at once. The time until its answer
  * is how long the session did not answer. These messages are part of the account, too.
  */
-import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayClient } from '../../client/gateway-client.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -134,8 +133,6 @@ class Stage {
       { length: plan.sessions },
       (_, at) => `agent:main:faults-${testId}-${at + 1}`,
     );
-    // every request in flight listens
-    setMaxListeners(0, this.#end.signal);
     signal.addEventListener('abort', this.#stop, { once: true });
     const own = { prefix: `m-${testId}`, signal: this.#end.signal };
     this.#people = new People({ client, ...own });

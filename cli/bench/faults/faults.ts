@@ -3,7 +3,6 @@
  * message. SIGINT or SIGTERM ends it and everything that it started; so does the guard when this
  * process is killed.
  */
-import { randomBytes } from 'node:crypto';
 import { cpus, release, totalmem } from 'node:os';
 import {
   accountDocument,
@@ -86,7 +85,8 @@ async function brokenCell(
     const script = process.argv[1]!;
     own = await startOwnCell({ script, model, onCrash, ...defined({ cluster }) }, signal);
     const { cell, client, programs } = own;
-    const testId = randomBytes(4).toString('hex');
+    // the same sessions in the same shards
+    const testId = plan.seed.toString(36);
     return await runFaults({ plan, cell, client, programs, testId, crashes, signal, show });
   } finally {
     show.end();
