@@ -27,6 +27,7 @@ export class People {
   readonly sent: SentMessage[] = [];
   readonly #options: PeopleOptions;
   readonly #open = new Set<Promise<void>>();
+  readonly #waiting = new Set<Waiting>();
 
   constructor(options: PeopleOptions) {
     this.#options = options;
@@ -40,7 +41,7 @@ export class People {
   }
 
   /** Resolves when the run of the message has ended, or `signal` has ended the attempts. */
-  async send(session: string): Promise<SentMessage> {
+  async send(session: string): Promise<void> {
     const number = this.sent.length + 1;
     const message: SentMessage = {
       session,
@@ -53,7 +54,15 @@ export class People {
     const life = this.#live(message);
     this.#open.add(life);
     await life.finally(() => this.#open.delete(life));
-    return message;
+  }
+
+  /**
+   * Resolves when a run of the session has ended well since this time and its end is known. Never,
+   * when none does.
+   * @param since epoch milliseconds; an end before it that is received later does not count
+   */
+  nextAnswer(session: string, since: number): Promise<void> {
+    return new Promise((resolve) => this.#waiting.add({ session, since, resolve }));
   }
 
   /** Resolves when every message has ended, or `signal` has ended the attempts. */
@@ -69,6 +78,14 @@ export class People {
       const page = await this.#options.client.request('chat.history', asked);
       lines.push(...page.messages.map(lineOf));
       if (!page.hasMore || page.messages.length === 0) return lines;
+    }
+  }
+
+  #answered(session: string, endedAt: number): void {
+    for (const waiting of this.#waiting) {
+      if (waiting.session !== session || endedAt < waiting.since) continue;
+      this.#waiting.delete(waiting);
+      waiting.resolve();
     }
   }
 
@@ -88,16 +105,24 @@ export class People {
       await client.ready(signal);
       const params = { runId, timeoutMs: WAIT_MS };
       const options = { signal, timeoutMs: WAIT_MS + RESPONSE_MS_MAX };
-      const { status, error } = await client.request('agent.wait', params, options);
+      const ended = await client.request('agent.wait', params, options);
+      const { status, error, endedAt = Date.now() } = ended;
       if (status !== 'ok' && status !== 'error') return false;
       message.status = status;
       if (error !== undefined) message.error = error;
       message.answeredAt = new Date().toISOString();
+      if (status === 'ok') this.#answered(sessionKey, endedAt);
       return true;
     };
     if (await untilDone(send, signal, onError)) await untilDone(wait, signal, onError);
   }
 }
+
+type Waiting = {
+  readonly session: string;
+  readonly since: number;
+  readonly resolve: () => void;
+};
 
 function lineOf(message: Readonly<Record<string, unknown>>): Line {
   const { role, runId, content } = message;

@@ -2,8 +2,9 @@
  * A test of faults: load while processes of the cell are broken, one fault after the other, and the
  * account of every message afterwards.
  *
- * When a fault begins, each affected session receives a message at once. The time until its answer
- * is how long the session did not answer. These messages are part of the account, too.
+ * When a fault begins, each affected session receives a message at once, so that it has something
+ * to answer. The time until its next answer is how long it did not answer. These messages are part
+ * of the account, too.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayClient } from '../../client/gateway-client.ts';
@@ -228,10 +229,11 @@ class Stage {
     show.begun(number, what);
     const isWorker = cell.workers.includes(target);
     const affected = (isWorker && owners?.get(target)) || this.#sessions;
-    const beganMs = performance.now();
+    const [beganMs, since] = [performance.now(), Date.now()];
     const answers = affected.map(async (session) => {
-      const { status } = await this.#people.send(session);
-      if (status !== undefined) fault.recovered([performance.now() - beganMs]);
+      void this.#people.send(session);
+      await this.#people.nextAnswer(session, since);
+      fault.recovered([performance.now() - beganMs]);
     });
     await this.#pause(lastsMs);
     await undo();

@@ -1,7 +1,7 @@
 /** The options of `troupe bench faults`, and the plan that they mean. */
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { durationMs, numberIn } from '../../../loadtest/arguments.ts';
+import { durationMs as parsedMs, numberIn } from '../../../loadtest/arguments.ts';
 import { faultKindsOf } from '../../../loadtest/faults/injection.ts';
 import type { FaultPlan } from '../../../loadtest/faults/run.ts';
 import { programOf } from '../../../loadtest/peers/server.ts';
@@ -42,18 +42,29 @@ const wrong = (message: string) => new TroupeError('INVALID_ARGUMENT', message);
 
 /** @throws TroupeError INVALID_ARGUMENT */
 export function planOf(options: FaultsOptions): FaultPlan {
-  const { embedded = false, faults, count, duration, rate = '5', envelopes = '20%' } = options;
+  const {
+    embedded = false,
+    faults,
+    count,
+    duration,
+    every,
+    rate = '5',
+    envelopes = '20%',
+  } = options;
   if (embedded && options.workers !== undefined)
     throw wrong('--embedded has one process: it and --workers exclude each other');
   if (embedded && options.natsServer !== undefined)
     throw wrong('--embedded uses no NATS: it and --nats-server exclude each other');
   if (count !== undefined && duration !== undefined)
     throw wrong('--count and --duration exclude each other');
+  const [durationMs, everyMs] = [timeMs(duration, '60s', 'duration'), timeMs(every, '5s', 'every')];
+  if (count === undefined && everyMs >= durationMs)
+    throw wrong('--every must be shorter than --duration: the first fault begins after it');
   return {
     kinds: faultKindsOf(faults, embedded ? 'embedded' : 'cluster'),
     ...defined({ count: count === undefined ? undefined : whole(count, 1, 0, COUNT_MAX, 'count') }),
-    durationMs: timeMs(duration, '60s', 'duration'),
-    everyMs: timeMs(options.every, '5s', 'every'),
+    durationMs,
+    everyMs,
     ratePerSecond: numberIn(rate, 0.1, RATE_MAX, '--rate'),
     envelopes: shareOf(envelopes),
     sessions: whole(options.sessions, 12, 1, SESSIONS_MAX, 'sessions'),
@@ -67,7 +78,7 @@ export const workersOf = ({ workers }: FaultsOptions): number =>
   whole(workers, 3, 1, WORKERS_MAX, 'workers');
 
 function timeMs(text: string | undefined, fallback: string, name: string): number {
-  const ms = durationMs(text ?? fallback, 's', `--${name}`);
+  const ms = parsedMs(text ?? fallback, 's', `--${name}`);
   if (ms >= 100 && ms <= DAY_MS) return ms;
   throw wrong(`--${name}: ${text} is not from 100 ms to a day`);
 }

@@ -26,7 +26,8 @@ function newHome() {
   return { home, env: { TMPDIR: temporary }, left };
 }
 
-const quick = ['--every', '1s', '--sessions', '3', '--rate', '4'];
+const model = 'latency=uniform:20ms..100ms tokens=5';
+const quick = ['--every', '1s', '--sessions', '4', '--rate', '3', '--model', model];
 
 describe('troupe bench faults', () => {
   it.skipIf(!nats)(
@@ -93,6 +94,7 @@ describe('troupe bench faults', () => {
     [['--embedded', '--faults', 'partition'], 'partition needs a cluster'],
     [['--embedded', '--workers', '2'], 'exclude each other'],
     [['--count', '1', '--duration', '1m'], '--count and --duration exclude each other'],
+    [['--embedded', '--duration', '2s'], '--every must be shorter than --duration'],
     [['--every', 'often'], '--every: "often" is no duration'],
     [['--embedded', '--out', '/no/such/folder/account'], '--out: cannot write'],
     [['--nats-server', '/bin/true'], 'is no nats-server'],
