@@ -76,7 +76,8 @@ export type FaultOutcome = Account & {
 const FIRST_MS_MAX = 60_000;
 /** The next fault begins then, also when sessions have not answered. */
 const RECOVERY_MS_MAX = 60_000;
-const COLLECT_MS_MAX = 60_000;
+/** Of one transcript, or one task. */
+const READ_MS_MAX = 60_000;
 const DAY_SECONDS = 86_400;
 
 /**
@@ -233,7 +234,7 @@ class Stage {
     const answers = affected.map(async (session) => {
       void this.#people.send(session);
       await this.#people.nextAnswer(session, since);
-      fault.recovered([performance.now() - beganMs]);
+      fault.recovered([Math.round(performance.now() - beganMs)]);
     });
     await this.#pause(lastsMs);
     await undo();
@@ -276,16 +277,15 @@ class Stage {
   async collect(): Promise<Collected> {
     const { show, signal } = this.#test;
     show.phase('the account is made from what the gateway shows');
-    const either = AbortSignal.any([signal, AbortSignal.timeout(COLLECT_MS_MAX)]);
     const transcripts = new Map<string, readonly Line[]>();
     for (const session of this.#sessions)
-      await read(`the transcript of ${session}`, either, async () =>
+      await read(`the transcript of ${session}`, signal, async () =>
         transcripts.set(session, await this.#people.transcript(session)),
       );
     const shownTasks = new Map<string, ShownTask>();
     const tasks = this.#programs?.sent ?? [];
     for (const id of tasks.flatMap(({ ids }) => ids))
-      await read(`the task ${id}`, either, async () => {
+      await read(`the task ${id}`, signal, async () => {
         const shown = await this.#programs!.shown(id);
         if (shown) shownTasks.set(id, shown);
       });
@@ -301,7 +301,7 @@ async function read(
   let why = '';
   const isRead = await untilDone(
     () => attempt().then(() => true),
-    signal,
+    AbortSignal.any([signal, AbortSignal.timeout(READ_MS_MAX)]),
     (error) => (why = (error as Error).message),
   );
   if (!isRead) throw new TroupeError('UNAVAILABLE', `${what} cannot be read: ${why}`);
