@@ -19,6 +19,16 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
+  /** From `min`, inclusive, to `max`, exclusive. */
+  between(min: number, max: number): number {
+    return min + this.next() * (max - min);
+  }
+
+  /** @param from at least one */
+  pick<T>(from: readonly T[]): T {
+    return from[Math.floor(this.next() * from.length)]!;
+  }
+
   /** Exponentially distributed, with this mean. */
   exponential(mean: number): number {
     return -Math.log(1 - this.next()) * mean;

@@ -16,7 +16,7 @@ import { placeAll } from '../../runtime/cluster/rendezvous.ts';
 import type { Timings } from '../../runtime/cluster/heartbeat.ts';
 import type { NatsPorts } from '../../runtime/index.ts';
 import { type NatsServer, natsServers, startNats } from '../../test/servers/nats.ts';
-import { startTcpProxy, type TcpProxy } from '../../test/servers/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../../loadtest/faults/tcp-proxy.ts';
 import { simActors } from '../../test/sim/actors.ts';
 import { BOSS } from '../../test/sim/workload.ts';
 import { clockEnvironment } from './fake-clock.ts';

@@ -1,8 +1,13 @@
 /** `npm run bench -- account FILE`: counts the rows of an account again and compares. */
 import { isDeepStrictEqual } from 'node:util';
-import { type AccountDocument, readAccount, type ScenarioAccount } from './document.ts';
+import {
+  type AccountDocument,
+  readAccount,
+  type ScenarioAccount,
+  type Sum,
+} from '../../loadtest/faults/document.ts';
 import type { Row } from './evidence.ts';
-import { nameOf, recount, type Sum } from './recount.ts';
+import { nameOf, recount } from './recount.ts';
 
 export type Check = {
   readonly text: string;
@@ -12,7 +17,7 @@ export type Check = {
 
 /** @throws Error when a file is missing or no account */
 export function checkAccount(file: string): Check {
-  const { document, rows } = readAccount(file);
+  const { document, rows } = readAccount<Row>(file);
   const lines: string[] = [];
   const problems = [...strangers(document, rows)];
   for (const scenario of document.scenarios) {

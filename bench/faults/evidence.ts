@@ -2,6 +2,7 @@
  * Evidence: one row for each message and effect of a scenario, with the places where NATS stored
  * it. The account is counted from these rows, so that a person can count again without the auditor.
  */
+import type { AccountRow } from '../../loadtest/faults/rows.ts';
 import { journalSubject, mailboxSubject } from '../../protocols/subjects.ts';
 import type { Stored } from '../../library/simulation/sim-log.ts';
 import { decodeMail, decodeRecord } from '../../runtime/shard/commit/records.ts';
@@ -90,20 +91,7 @@ export type CountRow = {
   readonly counted: number;
 };
 
-/** A message of a conversation with an agent, by its run. */
-export type RunRow = {
-  readonly kind: 'run';
-  readonly runId: string;
-  readonly session: string;
-  readonly sentAt: string;
-  readonly accepted: boolean;
-  readonly status: string;
-  /** lines of the transcript with this run */
-  readonly user: number;
-  readonly assistant: number;
-};
-
-export type Row = RequestRow | MessageRow | EffectRow | CountRow | RunRow;
+export type Row = RequestRow | MessageRow | EffectRow | CountRow | AccountRow;
 
 /** Remembers where entries are stored while a tape plays them. */
 export class Places {

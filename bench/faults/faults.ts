@@ -1,6 +1,6 @@
 /** Faults: what a scenario does to the processes of a cell. Each fault is measured and undone. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { OpenFault } from './chronicle.ts';
+import type { OpenFault } from '../../loadtest/faults/chronicle.ts';
 import type { CrashPoint } from './crash-points.ts';
 import type { Stage } from './stage.ts';
 import { until } from './until.ts';

@@ -1,16 +1,8 @@
 /** Findings: each problem of an account with the ids of its messages and their rows as evidence. */
+import type { Finding } from '../../loadtest/faults/document.ts';
 import type { Row } from './evidence.ts';
 import { nameOf } from './recount.ts';
 import type { Outcome } from './stage.ts';
-
-export type Finding = {
-  readonly kind: 'lost' | 'doubled' | 'other';
-  /** the sentence of the auditor */
-  readonly text: string;
-  /** of the messages and effects that it names */
-  readonly ids: readonly string[];
-  readonly evidence: readonly Row[];
-};
 
 /** Rows of evidence that one finding shows; more are in the file of rows. */
 const EVIDENCE_MAX = 5;

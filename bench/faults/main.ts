@@ -6,8 +6,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildWorker } from './bundle.ts';
+import type { AccountFiles } from '../../loadtest/faults/document.ts';
 import packageJson from '../../package.json' with { type: 'json' };
-import { AccountFiles } from './document.ts';
+import { accountFiles, playedOf } from './account-files.ts';
 import { conversations } from './conversations.ts';
 import { smallDisk } from './room.ts';
 import { programUpgrade } from './upgrade.ts';
@@ -75,7 +76,7 @@ function filesOf({ account, kills, only }: FaultsOptions, seed: number): Account
   const command = `npm run bench -- faults --kills ${kills}${chosen} --seed ${seed}`;
   const { version } = packageJson;
   const startedAt = new Date().toISOString();
-  return new AccountFiles(account, { command, seed, startedAt, version });
+  return accountFiles(account, { command, seed, startedAt, version });
 }
 
 /** Returns the number of problems. The output of the processes is kept if there are any. */
@@ -97,7 +98,7 @@ async function run(part: Part, { seed, program, files }: RunOptions): Promise<nu
     .play({ seed, folder, program, ...load, say })
     .then(
       (outcome) => {
-        files?.played(outcome);
+        files?.played(playedOf(outcome));
         return shown(outcome);
       },
       (error: Error) => {

@@ -2,22 +2,9 @@
  * Counts the rows of an account again, by rules of its own: it uses nothing of the auditor. So an
  * error of the auditor shows as a difference.
  */
-import type {
-  CountRow,
-  EffectRow,
-  MessageRow,
-  RequestRow,
-  Row,
-  RunRow,
-  TurnRow,
-} from './evidence.ts';
-
-/** A total and the parts that add up to it. */
-export type Sum = {
-  readonly of: string;
-  readonly total: number;
-  readonly parts: Readonly<Record<string, number>>;
-};
+import type { Sum } from '../../loadtest/faults/document.ts';
+import { runSums, sum, taskSums } from '../../loadtest/faults/sums.ts';
+import type { CountRow, EffectRow, MessageRow, RequestRow, Row, TurnRow } from './evidence.ts';
 
 export type Recount = {
   readonly sums: readonly Sum[];
@@ -42,6 +29,7 @@ export function recount(rows: readonly Row[]): Recount {
 export function nameOf(row: Row): string {
   if (row.kind === 'request') return row.uid;
   if (row.kind === 'run') return row.runId;
+  if (row.kind === 'task') return row.key;
   return row.kind === 'count' ? row.actor : row.id;
 }
 
@@ -59,6 +47,8 @@ function verdictOf(row: Row): Verdict {
     case 'run':
       if (row.user > 1 || row.assistant > 1) return 'doubled';
       return row.accepted && (row.user < 1 || row.assistant < 1) ? 'lost' : undefined;
+    case 'task':
+      return row.ids.length === 1 ? undefined : row.ids.length > 1 ? 'doubled' : 'lost';
   }
 }
 
@@ -103,6 +93,7 @@ function sumsOf(rows: readonly Row[]): Sum[] {
     ...effectSums(of('effect')),
     ...countSums(of('count')),
     ...runSums(of('run')),
+    ...taskSums(rows),
   ];
 }
 
@@ -149,29 +140,4 @@ function countSums(rows: readonly CountRow[]): Sum[] {
   const counted = all((row) => row.counted);
   const parts = { 'accepted asks': accepted, 'asks without a response': counted - accepted };
   return [{ of: 'asks that actors counted', total: counted, parts }];
-}
-
-function runSums(rows: readonly RunRow[]): Sum[] {
-  if (rows.length === 0) return [];
-  const lines = rows.reduce((total, { user, assistant }) => total + user + assistant, 0);
-  const of = (role: 'user' | 'assistant') => rows.reduce((total, row) => total + row[role], 0);
-  return [
-    sum('messages that people sent', rows, ({ accepted }) => (accepted ? 'accepted' : 'refused')),
-    sum('runs', rows, ({ status }) => `ended ${status}`),
-    {
-      of: 'lines in transcripts',
-      total: lines,
-      parts: { 'of people': of('user'), 'of agents': of('assistant') },
-    },
-  ];
-}
-
-function sum<R>(of: string, rows: readonly R[], partOf: (row: R) => string): Sum {
-  const parts: Record<string, number> = {};
-  for (const row of rows) {
-    const part = partOf(row);
-    parts[part] = (parts[part] ?? 0) + 1;
-  }
-  const byName = Object.entries(parts).toSorted(([a], [b]) => a.localeCompare(b, 'en'));
-  return { of, total: rows.length, parts: Object.fromEntries(byName) };
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import type { OpenFault } from './chronicle.ts';
+import type { OpenFault } from '../../loadtest/faults/chronicle.ts';
 import type { Stage } from './stage.ts';
 import { until } from './until.ts';
 

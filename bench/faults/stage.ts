@@ -7,7 +7,7 @@ import { Random } from '../../library/simulation/random.ts';
 import { percentile } from '../harness/statistics.ts';
 import { type Account, account, accountOfRows, Arrivals, TimedAuditor } from './account.ts';
 import { type CellOptions, FaultCell } from './cell.ts';
-import { Chronicle, type InjectedFault } from './chronicle.ts';
+import { Chronicle, type InjectedFault } from '../../loadtest/faults/chronicle.ts';
 import { Load, Probes } from './load.ts';
 
 export type Scenario = {

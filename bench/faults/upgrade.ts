@@ -7,10 +7,11 @@ import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { type Cell, GATEWAY } from '../../loadtest/faults/cell.ts';
 import { buildNext, NEXT_FORMAT, NEXT_VERSION } from '../../test/upgrade/next-build.ts';
 import { buildWorker } from './bundle.ts';
 import { observed } from './changes.ts';
-import { type Act, GATEWAY, underConversations, WORKERS } from './conversations.ts';
+import { type Act, underConversations } from './conversations.ts';
 import type { Outcome, Stage, StageOptions } from './stage.ts';
 import { until } from './until.ts';
 
@@ -46,17 +47,17 @@ export async function rollingUpgrade(stage: Stage): Promise<void> {
 /** The program: workers and gateway are replaced under conversations, and the upgrade finished. */
 export async function programUpgrade(options: StageOptions): Promise<Outcome> {
   const next = await buildNext();
-  const act: Act = async ({ cluster, chronicle, say }) => {
-    for (const name of [...WORKERS, GATEWAY]) {
+  const act: Act = async ({ cell, chronicle, say }) => {
+    for (const name of [...cell.workers, GATEWAY]) {
       const fault = chronicle.begin(`SIGTERM of ${name}, and its start with the next build`);
-      await cluster.stop(name, 'SIGTERM');
-      await cluster.start(name, next);
-      await cluster.ready();
+      await cell.process(name).end('SIGTERM');
+      await cell.start(name, next);
+      await cell.ready();
       fault.ended();
       say(`${name} runs ${NEXT_VERSION}`);
       await sleep(TALK_MS);
     }
-    const finished = () => upgradeFinished(next, cluster.operatorArguments, cluster.environment);
+    const finished = () => upgradeFinished(next, cell);
     const fault = chronicle.begin(`the upgrade is finished: format ${NEXT_FORMAT}`);
     await until('the upgrade can be finished', finished, READY_MS);
     fault.ended();
@@ -73,10 +74,9 @@ const run = promisify(execFile);
 
 async function upgradeFinished(
   build: string,
-  own: readonly string[],
-  env: NodeJS.ProcessEnv,
+  { natsUrl, url, environment: env }: Cell,
 ): Promise<boolean> {
-  const args = [build, 'upgrade', 'finish', ...own, '--json'];
+  const args = [build, 'upgrade', 'finish', '--nats', natsUrl, '--url', url, '--json'];
   return run(process.execPath, args, { env, timeout: COMMAND_MS }).then(
     ({ stdout }) =>
       (JSON.parse(stdout) as { cell: { format: number } }).cell.format === NEXT_FORMAT,

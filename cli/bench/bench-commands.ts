@@ -1,6 +1,7 @@
 /** The commands `troupe bench`: load tests of an installation, and their reports. */
 import type { Command } from 'commander';
 import { examples, type Finish } from '../command-parts.ts';
+import { addFaultsCommand } from './faults-commands.ts';
 import { addPeersCommand } from './peers-commands.ts';
 import { addReportCommands } from './report-commands.ts';
 import { addRunCommands } from './run-commands.ts';
@@ -8,7 +9,7 @@ import { addRunCommands } from './run-commands.ts';
 export function addBenchCommands(program: Command, finish: Finish): void {
   const group = program
     .command('bench')
-    .description('load tests of an installation, and their reports')
+    .description('load tests of an installation, tests of faults, and their reports')
     .addHelpText(
       'after',
       `
@@ -21,5 +22,6 @@ ${examples(
     );
   addRunCommands(group, finish);
   addReportCommands(group, finish);
+  addFaultsCommand(group, finish);
   addPeersCommand(group, finish);
 }

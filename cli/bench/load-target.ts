@@ -152,7 +152,8 @@ async function ownBearer(options: RunOptions, mix: readonly string[]) {
   return bearerOf(config.home, config.a2a.resource);
 }
 
-async function bearerOf(home: string, resource: string): Promise<string> {
+/** The token of a program in the tenant of the conformance suite. */
+export async function bearerOf(home: string, resource: string): Promise<string> {
   const { issueToken } = await import('../../channels/edge/identity/local-issuer.ts');
   const { CONFORMANCE_TENANT } = await import('../../conformance/agent/actions.ts');
   const who = { sub: `bench-${randomUUID()}`, tenant: CONFORMANCE_TENANT, roles: ['agent'] };

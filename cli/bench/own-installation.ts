@@ -8,10 +8,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Guard } from '../../loadtest/guard.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 
 export type OwnInstallation = {
@@ -45,18 +46,11 @@ export async function startOwnInstallation(
   writeFileSync(join(home, 'troupe.json5'), JSON.stringify(configOf(settings)));
   const token = randomBytes(24).toString('base64url');
   const child = startProgram(folder, home, token);
-  const guard = startGuard(folder, child.pid);
-  const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
-  const atExit = () => {
-    child.kill('SIGKILL');
-    remove();
-  };
-  process.once('exit', atExit);
+  const guard = new Guard(folder);
+  guard.add(child);
   const stop = async () => {
     await stopped(child);
-    process.off('exit', atExit);
-    remove();
-    guard.kill('SIGKILL');
+    guard.close();
   };
   try {
     const url = await ready(child, signal);
@@ -84,28 +78,8 @@ const startProgram = (folder: string, home: string, token: string): ChildProcess
     },
   });
 
-/** Runs until its stdin ends, which the system closes when this process is killed. */
-const GUARD = `process.stdin.resume().on('end', () => {
-  const [folder, pid] = process.argv.slice(1);
-  try { if (pid) process.kill(Number(pid), 'SIGKILL'); } catch {}
-  require('node:fs').rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
-})`;
-
-/** A process that ends the installation and removes its folder when this one is killed. */
-function startGuard(folder: string, pid: number | undefined): ChildProcess {
-  const args = ['--input-type=commonjs', '-e', GUARD, folder, `${pid ?? ''}`];
-  const guard = spawn(process.execPath, args, {
-    stdio: ['pipe', 'ignore', 'ignore'],
-    detached: true,
-    env: {},
-  });
-  // without a guard the test runs nevertheless
-  guard.on('error', () => {});
-  guard.stdin.on('error', () => {});
-  return guard;
-}
-
-function configOf({ models, agents }: Parameters<typeof startOwnInstallation>[0]): object {
+/** The configuration of an installation for tests. */
+export function configOf({ models, agents }: Parameters<typeof startOwnInstallation>[0]): object {
   return {
     log: { level: 'error' },
     a2a: {

@@ -116,11 +116,11 @@ function arrivalOf(text: string): LoadPlan['arrival'] {
 }
 
 /**
- * A report that cannot be written is found before the load.
+ * A file that cannot be written is found before the load. @param files by option
  * @throws TroupeError INVALID_ARGUMENT
  */
-export function assertWritable({ json, html }: Pick<RunOptions, 'json' | 'html'>): void {
-  for (const [option, file] of Object.entries({ json, html })) {
+export function assertWritable(files: Readonly<Record<string, unknown>>): void {
+  for (const [option, file] of Object.entries(files)) {
     if (typeof file !== 'string') continue;
     try {
       const known = statSync(file, { throwIfNoEntry: false });

@@ -14,6 +14,7 @@ import type { OpenWorkload } from '../../loadtest/workloads/workload.ts';
 import { exitCodes } from '../exit.ts';
 import { printJson } from '../output.ts';
 import { untilSignal } from '../processes/signals.ts';
+import { commandLine } from './command-line.ts';
 import { liveProgress } from './live-progress.ts';
 import { type LoadTarget, openLoadTarget } from './load-target.ts';
 import { modelSettings } from './model.ts';
@@ -30,7 +31,7 @@ const note = (line: string) => void process.stderr.write(`troupe: ${line}\n`);
 export async function run(options: RunOptions): Promise<number> {
   const plan = planOf(options);
   const script = options.model === undefined ? undefined : scriptOf(scriptTextOf(options.model));
-  assertWritable(options);
+  assertWritable({ json: options.json, html: options.html });
   const signal = untilSignal();
   // Exits, so that the own installation is killed.
   process.once('SIGHUP', () => process.exit(HANGUP_EXIT));
@@ -103,19 +104,6 @@ function exitCodeOf({ interrupted, steps, plan, sustainedPerSecond }: LoadReport
   if (steps.length > 1) return sustainedPerSecond === undefined ? exitCodes.failure : exitCodes.ok;
   const isMissed = plan.objectives.length > 0 && steps.some(({ missed }) => missed.length > 0);
   return isMissed ? exitCodes.failure : exitCodes.ok;
-}
-
-const SECRET_OPTIONS = ['--token', '--bearer'];
-
-/** Without the values of secrets, and without credentials in a URL. */
-function commandLine(args: readonly string[]): string {
-  const shown = args.map((arg, at) => {
-    if (SECRET_OPTIONS.includes(args[at - 1] ?? '')) return '***';
-    const secret = SECRET_OPTIONS.find((option) => arg.startsWith(`${option}=`));
-    const text = secret ? `${secret}=***` : arg.replace(/\/\/[^/@\s]*@/, '//***@');
-    return /^[\w@%+=:,./*-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-  });
-  return ['troupe', ...shown].join(' ');
 }
 
 type Closable = { readonly close: () => Promise<void> };

@@ -58,9 +58,11 @@ const failureOf = ({ state, error }: Task): TroupeError =>
     ? TroupeError.from(error)
     : new TroupeError('INTERNAL', `the task ended as ${state}`);
 
-const envelopeOf = (
+/** A call of its own. @param key the idempotency key; default a new one */
+export const envelopeOf = (
   { tenant, sub, roles }: Principal,
   { action, payload }: Pick<WorkloadOptions, 'action' | 'payload'>,
+  key: string = randomUUID(),
 ) => ({
   version: '1.0',
   request_id: randomUUID(),
@@ -71,7 +73,7 @@ const envelopeOf = (
   principal: { sub, roles },
   timestamp: new Date().toISOString(),
   ttl_sec: TTL_SEC,
-  idempotency_key: randomUUID(),
+  idempotency_key: key,
   seq: Date.now(),
   action,
   action_version: '1.0.0',

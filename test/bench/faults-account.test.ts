@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { account, Arrivals, TimedAuditor } from '../../bench/faults/account.ts';
 import { buildWorker } from '../../bench/faults/bundle.ts';
 import { checkAccount } from '../../bench/faults/check-account.ts';
-import { type AccountDocument, AccountFiles } from '../../bench/faults/document.ts';
+import { accountFiles, playedOf } from '../../bench/faults/account-files.ts';
 import type { RequestRow, Row, TurnRow } from '../../bench/faults/evidence.ts';
 import { nameOf, recount } from '../../bench/faults/recount.ts';
 import { planted } from '../../bench/faults/scenarios.ts';
@@ -21,6 +21,7 @@ import {
   type Scenario,
   type Stage,
 } from '../../bench/faults/stage.ts';
+import type { AccountDocument } from '../../loadtest/faults/document.ts';
 import type { Log } from '../../runtime/log/log.ts';
 import { decodeRecord, encodeRecord } from '../../runtime/shard/commit/records.ts';
 import { natsServers } from '../servers/nats.ts';
@@ -51,7 +52,7 @@ function played(scenario: Scenario): Promise<Outcome> {
 function written(outcome: Outcome): string {
   const base = join(folder, `account-${outcome.name}`);
   const head = { command: 'a test', seed: SEED, startedAt: '', version: '0' };
-  new AccountFiles(`${base}.md`, head).played(outcome);
+  accountFiles(`${base}.md`, head).played(playedOf(outcome));
   return base;
 }
 
@@ -76,7 +77,7 @@ describe.skipIf(none !== '')(`an error planted in a real cell${none}`, () => {
     const [scenario] = documentOf(base).scenarios;
     const finding = scenario!.findings.find((one) => one.kind === kind)!;
     expect(finding.ids).toContain(again[0]);
-    expect(finding.evidence.map(nameOf)).toContain(again[0]);
+    expect((finding.evidence as readonly Row[]).map(nameOf)).toContain(again[0]);
     expect(scenario!.faults).toMatchObject([
       { what: expect.stringContaining(name), endedAt: expect.any(String) },
     ]);

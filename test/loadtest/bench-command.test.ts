@@ -11,6 +11,7 @@ import { workloadNames } from '../../loadtest/workloads/index.ts';
 import { announced, runProgram, startProgram } from '../cli/program.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
+import { processesWith } from './processes-with.ts';
 
 const LONG_MS = 120_000;
 
@@ -27,18 +28,6 @@ function reportIn(file: string): LoadReport {
   expect([...Value.Errors(LoadReport, report)].slice(0, 3)).toEqual([]);
   return report as LoadReport;
 }
-
-/** Processes of this machine whose command line contains the text. */
-const processesWith = (text: string): readonly string[] =>
-  readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(text);
-      } catch {
-        return false;
-      }
-    });
 
 const small = ['--duration', '3s', '--warmup', '1s'];
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { scratchFolder, write } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
-import { startTcpProxy } from '../../servers/tcp-proxy.ts';
+import { startTcpProxy } from '../../../loadtest/faults/tcp-proxy.ts';
 import { startFlakyProxy } from './flaky-server.ts';
 import { type Live, startLive } from './live.ts';
 import { type Running, startScenario, withoutPython } from './python.ts';

@@ -10,7 +10,7 @@ import {
   TroupeRefusal,
   waitsForInput,
 } from '../../../protocols/sdk/typescript/client.js';
-import { startTcpProxy } from '../../servers/tcp-proxy.ts';
+import { startTcpProxy } from '../../../loadtest/faults/tcp-proxy.ts';
 import { startFlakyProxy } from './flaky-server.ts';
 import { type Live, startLive } from './live.ts';
 

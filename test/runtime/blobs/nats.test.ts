@@ -10,7 +10,7 @@ import { NatsBlobs, type NatsBlobsOptions } from '../../../runtime/blobs/nats-bl
 import { connectNats } from '../../../runtime/cluster/nats-connection.ts';
 import { describeOnNats } from '../../servers/describe-on-nats.ts';
 import { type NatsServer, startNats } from '../../servers/nats.ts';
-import { startTcpProxy } from '../../servers/tcp-proxy.ts';
+import { startTcpProxy } from '../../../loadtest/faults/tcp-proxy.ts';
 import { eventually } from '../eventually.ts';
 import { blobsContract } from './contract.ts';
 

@@ -6,7 +6,7 @@ import { NatsBus } from '../../../runtime/bus/nats-bus.ts';
 import { connectNats } from '../../../runtime/cluster/nats-connection.ts';
 import { describeOnNats } from '../../servers/describe-on-nats.ts';
 import { type NatsServer, startNats } from '../../servers/nats.ts';
-import { startTcpProxy, type TcpProxy } from '../../servers/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../../../loadtest/faults/tcp-proxy.ts';
 import { eventually } from '../eventually.ts';
 import { busContract } from './contract.ts';
 

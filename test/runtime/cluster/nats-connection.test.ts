@@ -8,7 +8,7 @@ import { connectNats, type NatsOptions } from '../../../runtime/cluster/nats-con
 import { hasOpenssl, makeCertificates } from '../../servers/certificates.ts';
 import { describeOnNats } from '../../servers/describe-on-nats.ts';
 import { type NatsServer, startNats } from '../../servers/nats.ts';
-import { startTcpProxy } from '../../servers/tcp-proxy.ts';
+import { startTcpProxy } from '../../../loadtest/faults/tcp-proxy.ts';
 import { eventually } from '../eventually.ts';
 
 const words: string[] = [];

@@ -5,7 +5,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { AppendUnknown, type Log, type LogEntry } from '../../../runtime/log/log.ts';
-import { startTcpProxy, type TcpProxy } from '../../servers/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../../../loadtest/faults/tcp-proxy.ts';
 import { eventually } from '../eventually.ts';
 import {
   connectTo,

@@ -5,7 +5,7 @@ import { NatsPubsub } from '../../../runtime/pubsub/nats-pubsub.ts';
 import type { PublicMessage } from '../../../runtime/pubsub/pubsub.ts';
 import { describeOnNats } from '../../servers/describe-on-nats.ts';
 import { type NatsServer, startNats } from '../../servers/nats.ts';
-import { startTcpProxy, type TcpProxy } from '../../servers/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../../../loadtest/faults/tcp-proxy.ts';
 import { eventually } from '../eventually.ts';
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);

@@ -17,11 +17,14 @@ export type TcpProxy = {
   delay(ms: number): void;
   /** While true, new connections are closed at once. */
   refuse(refused: boolean): void;
+  /** From now on, new connections lead to this port: the server was restarted on another one. */
+  leadTo(target: number): void;
   close(): Promise<void>;
 };
 
-/** @param target the server's port on 127.0.0.1 */
+/** @param target the server's port on 127.0.0.1; 0: connections are refused until `leadTo` */
 export const startTcpProxy = async (target: number): Promise<TcpProxy> => {
+  let port = target;
   const sockets = new Set<Socket>();
   const gate = new Gate();
   let delayMs = 0;
@@ -48,8 +51,8 @@ export const startTcpProxy = async (target: number): Promise<TcpProxy> => {
   };
 
   const server = createServer((client) => {
-    if (refused) return void client.destroy();
-    const upstream = add(connect(target, '127.0.0.1'));
+    if (refused || port === 0) return void client.destroy();
+    const upstream = add(connect(port, '127.0.0.1'));
     pass(add(client), upstream);
     pass(upstream, client);
   });
@@ -65,6 +68,7 @@ export const startTcpProxy = async (target: number): Promise<TcpProxy> => {
     resume: () => gate.open(),
     delay: (ms) => void (delayMs = ms),
     refuse: (value) => void (refused = value),
+    leadTo: (value) => void (port = value),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

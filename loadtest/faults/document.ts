@@ -4,13 +4,24 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { natsServers } from '../../test/servers/nats.ts';
-import { type MachineFacts, machineFacts } from '../harness/computer.ts';
 import type { InjectedFault } from './chronicle.ts';
-import type { Row } from './evidence.ts';
-import { type Finding, findingsOf } from './findings.ts';
-import { recount, type Sum } from './recount.ts';
-import type { Outcome } from './stage.ts';
+
+/** A total and the parts that add up to it. */
+export type Sum = {
+  readonly of: string;
+  readonly total: number;
+  readonly parts: Readonly<Record<string, number>>;
+};
+
+export type Finding = {
+  readonly kind: 'lost' | 'doubled' | 'other';
+  /** one sentence that names the message */
+  readonly text: string;
+  /** of the messages and effects that it names */
+  readonly ids: readonly string[];
+  /** what was seen: rows of the account, lines of transcripts */
+  readonly evidence: readonly object[];
+};
 
 export type ScenarioAccount = {
   readonly name: string;
@@ -22,7 +33,7 @@ export type ScenarioAccount = {
   /** why it was not played */
   readonly leftOut?: string;
   readonly faults: readonly InjectedFault[];
-  /** committed turns, or lines of transcripts */
+  /** what was counted: committed turns, or lines of transcripts */
   readonly turns: number;
   readonly sums: readonly Sum[];
   readonly findings: readonly Finding[];
@@ -35,38 +46,63 @@ export type AccountDocument = {
   readonly seed: number;
   readonly startedAt: string;
   readonly endedAt: string;
+  /** of troupe */
   readonly version: string;
+  /** of nats-server; `none` without one */
   readonly nats: string;
-  readonly machine: MachineFacts;
+  readonly machine: Machine;
   /** name of the file of rows, in the same folder */
-  readonly rows: string;
+  readonly rows?: string;
   readonly scenarios: readonly ScenarioAccount[];
 };
 
-type Head = Pick<AccountDocument, 'command' | 'seed' | 'startedAt' | 'version'>;
+type Machine = {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryMb: number;
+  readonly node: string;
+  readonly os: string;
+};
+
+export type AccountHead = Pick<
+  AccountDocument,
+  'command' | 'seed' | 'startedAt' | 'version' | 'nats' | 'machine'
+>;
+
+/** What a text says about its faults and its check. */
+export type AccountWords = {
+  /** what did not answer after a fault: `shards` or `sessions` */
+  readonly affected: string;
+  /** the unit of `turns` */
+  readonly counted: string;
+  /** paragraphs on how to check it. @param name of the files, without extension */
+  readonly check: (name: string) => readonly string[];
+};
+
+export type PlayedScenario = ScenarioAccount & { readonly rows: readonly object[] };
 
 const NO_ACCOUNT = { faults: [], turns: 0, sums: [], findings: [], notes: [] };
 
 /** Collects the accounts of the scenarios and writes them after each. */
 export class AccountFiles {
   readonly #base: string;
-  readonly #head: Head;
+  readonly #head: AccountHead;
+  readonly #words: AccountWords;
   readonly #scenarios: ScenarioAccount[] = [];
 
   /** @param file its extension is replaced: `.md`, `.json` and `.rows.jsonl` are written */
-  constructor(file: string, head: Head) {
+  constructor(file: string, head: AccountHead, words: AccountWords) {
     this.#base = file.replace(/\.(md|json)$/, '');
     this.#head = head;
+    this.#words = words;
     writeFileSync(this.#rows, '');
   }
 
-  played(outcome: Outcome): void {
-    const { name, what, startedAt, seconds, faults, notes, messages: turns, rows } = outcome;
+  played({ rows, ...scenario }: PlayedScenario): void {
+    const { name } = scenario;
     const lines = rows.map((row) => `${JSON.stringify({ scenario: name, ...row })}\n`);
     writeFileSync(this.#rows, lines.join(''), { flag: 'a' });
-    const { sums } = recount(rows);
-    const findings = findingsOf(outcome);
-    this.#add({ name, what, startedAt, seconds, faults, turns, sums, findings, notes });
+    this.#add(scenario);
   }
 
   notPlayed(scenario: { name: string; what: string; failed?: string; leftOut?: string }): void {
@@ -76,17 +112,10 @@ export class AccountFiles {
 
   #add(scenario: ScenarioAccount): void {
     this.#scenarios.push(scenario);
-    const document: AccountDocument = {
-      format: 1,
-      ...this.#head,
-      endedAt: new Date().toISOString(),
-      nats: natsServers().at(-1)?.version ?? 'none',
-      machine: machineFacts(),
-      rows: basename(this.#rows),
-      scenarios: this.#scenarios,
-    };
+    const rows = basename(this.#rows);
+    const document = { ...accountDocument(this.#head, this.#scenarios), rows };
     writeFileSync(`${this.#base}.json`, `${JSON.stringify(document, null, 1)}\n`);
-    writeFileSync(`${this.#base}.md`, textOf(document, basename(this.#base)));
+    writeFileSync(`${this.#base}.md`, textOf(document, basename(this.#base), this.#words));
   }
 
   get #rows(): string {
@@ -94,8 +123,15 @@ export class AccountFiles {
   }
 }
 
+export const accountDocument = (
+  head: AccountHead,
+  scenarios: readonly ScenarioAccount[],
+): AccountDocument => ({ format: 1, ...head, endedAt: new Date().toISOString(), scenarios });
+
 /** @throws Error when a file is missing or no account */
-export function readAccount(file: string): { document: AccountDocument; rows: Map<string, Row[]> } {
+export function readAccount<Row extends object>(
+  file: string,
+): { document: AccountDocument; rows: Map<string, Row[]> } {
   const base = file.replace(/\.(md|json)$/, '');
   const document = JSON.parse(readFileSync(`${base}.json`, 'utf8')) as AccountDocument;
   if (document.format !== 1) throw new Error(`${base}.json is no account of format 1`);
@@ -103,7 +139,7 @@ export function readAccount(file: string): { document: AccountDocument; rows: Ma
   for (const line of readFileSync(`${base}.rows.jsonl`, 'utf8').split('\n')) {
     if (line === '') continue;
     const { scenario, ...row } = JSON.parse(line) as Row & { scenario: string };
-    rows.set(scenario, [...(rows.get(scenario) ?? []), row]);
+    rows.set(scenario, [...(rows.get(scenario) ?? []), row as unknown as Row]);
   }
   return { document, rows };
 }
@@ -111,7 +147,7 @@ export function readAccount(file: string): { document: AccountDocument; rows: Ma
 // ---- the text
 
 /** @param name of the files, without extension */
-function textOf(document: AccountDocument, name: string): string {
+function textOf(document: AccountDocument, name: string, words: AccountWords): string {
   const { command, seed, startedAt, endedAt, version, nats, machine, scenarios } = document;
   return [
     '# Account of messages under faults',
@@ -123,12 +159,14 @@ function textOf(document: AccountDocument, name: string): string {
     `- troupe ${version}, nats-server ${nats}, Node ${machine.node}`,
     `- Machine: ${machine.cores} × ${machine.cpu}, ${machine.memoryMb} MB, ${machine.os}`,
     '',
-    '| scenario | faults | turns | lost | doubled | other findings |',
+    `| scenario | faults | ${words.counted} | lost | doubled | other findings |`,
     '| --- | ---: | ---: | ---: | ---: | ---: |',
     ...scenarios.map(rowOf),
     '',
-    ...scenarios.flatMap(scenarioText),
-    ...checkText(name),
+    ...scenarios.flatMap((scenario) => scenarioText(scenario, words)),
+    '## How to check it',
+    '',
+    ...words.check(name),
   ].join('\n');
 }
 
@@ -156,7 +194,7 @@ function rowOf(scenario: ScenarioAccount): string {
   return `| ${[name, faults.length, turns, ...found].join(' | ')} |`;
 }
 
-function scenarioText(scenario: ScenarioAccount): string[] {
+function scenarioText(scenario: ScenarioAccount, { affected }: AccountWords): string[] {
   const { name, what, startedAt, seconds, faults, sums, findings, notes } = scenario;
   const head = [`## ${name}`, '', `${what.charAt(0).toUpperCase()}${what.slice(1)}.`, ''];
   const { failed, leftOut } = scenario;
@@ -166,9 +204,9 @@ function scenarioText(scenario: ScenarioAccount): string[] {
     ...head,
     `Started ${startedAt}, lasted ${Math.round(seconds)} s.${notes.map((note) => ` ${note}.`).join('')}`,
     '',
-    '| fault | began | ended | actors reply again after, ms |',
+    `| fault | began | ended | ${affected} answer again after, ms |`,
     '| --- | --- | --- | --- |',
-    ...faults.map(faultRow),
+    ...faults.map((fault) => faultRow(fault, affected)),
     '',
     '| total | | parts |',
     '| --- | ---: | --- |',
@@ -180,15 +218,20 @@ function scenarioText(scenario: ScenarioAccount): string[] {
   ];
 }
 
-const faultRow = ({ what, beganAt, endedAt, recoveriesMs }: InjectedFault): string =>
-  `| ${what} | ${timeOf(beganAt)} | ${endedAt ? timeOf(endedAt) : 'with the scenario'} | ${spreadOf(recoveriesMs)} |`;
+const faultRow = (
+  { what, beganAt, endedAt, recoveriesMs }: InjectedFault,
+  affected: string,
+): string =>
+  `| ${what} | ${timeOf(beganAt)} | ${endedAt ? timeOf(endedAt) : 'with the scenario'} | ${spreadOf(recoveriesMs, affected)} |`;
 
 const timeOf = (iso: string): string => iso.slice(11, 23);
 
-function spreadOf(times: readonly number[]): string {
+/** `612 to 900, p50 640 (12 sessions)`; empty without times. */
+export function spreadOf(times: readonly number[], affected: string): string {
   if (times.length === 0) return '';
-  const [least, most] = [Math.min(...times), Math.max(...times)].map(Math.round);
-  return `${least} to ${most} (${times.length} shards)`;
+  const sorted = times.map(Math.round).toSorted((a, b) => a - b);
+  const middle = sorted[Math.ceil(sorted.length / 2) - 1];
+  return `${sorted[0]} to ${sorted.at(-1)}, p50 ${middle} (${times.length} ${affected})`;
 }
 
 const sumRow = ({ of, total, parts }: Sum): string =>
@@ -207,17 +250,3 @@ function findingText({ kind, text, ids, evidence }: Finding): string[] {
 }
 
 const block = (text: string): string[] => ['```', text, '```', ''];
-
-const checkText = (name: string): string[] => [
-  '## How to check it',
-  '',
-  `\`${name}.rows.jsonl\` has one line for each message: who sent it, when, the response, each stored copy with`,
-  'its subject and position in NATS, and each turn that processed it with the position of its record.',
-  '',
-  '```',
-  `npm run bench -- account ${name}.json   # counts the rows again, without the auditor`,
-  `grep -c '"kind":"request"' ${name}.rows.jsonl   # requests that clients sent, of all scenarios`,
-  `grep '"uid":"c3-7"' ${name}.rows.jsonl   # everything about one request`,
-  '```',
-  '',
-];

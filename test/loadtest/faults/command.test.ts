@@ -1,0 +1,108 @@
+/**
+ * `troupe bench faults` as a user runs it: the built program breaks a cell that it starts itself.
+ * Each run ends with no process and no folder of it.
+ */
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { checkAccount } from '../../../bench/faults/check-account.ts';
+import type { AccountDocument } from '../../../loadtest/faults/document.ts';
+import { runProgram, startProgram } from '../../cli/program.ts';
+import { scratchFolder } from '../../runtime/config/folder.ts';
+import { eventually } from '../../runtime/eventually.ts';
+import { natsServers } from '../../servers/nats.ts';
+import { processesWith } from '../processes-with.ts';
+
+const LONG_MS = 240_000;
+const nats = natsServers().at(-1);
+const none = nats ? '' : ' (skipped: there is no nats-server here)';
+
+/** A home whose temporary folder is its own, so that what is left behind is visible. */
+function newHome() {
+  const home = scratchFolder();
+  const temporary = join(home, 'tmp');
+  mkdirSync(temporary);
+  const left = () => [...readdirSync(temporary), ...processesWith(temporary)];
+  return { home, env: { TMPDIR: temporary }, left };
+}
+
+const model = 'latency=uniform:20ms..100ms tokens=5';
+const quick = ['--every', '1s', '--sessions', '4', '--rate', '3', '--model', model];
+
+describe('troupe bench faults', () => {
+  it.skipIf(!nats)(
+    `kills a worker, the gateway and NATS of a cluster, and accounts for every message${none}`,
+    async () => {
+      const { home, env, left } = newHome();
+      const out = join(home, 'account.md');
+      const kinds = ['--faults', 'kill,gateway-kill,nats-restart', '--count', '3'];
+      const cell = ['--workers', '2', '--nats-server', nats!.path, '--seed', '1'];
+      const args = ['bench', 'faults', ...kinds, ...cell, ...quick, '--out', out];
+      const ended = await runProgram(args, { home, env });
+      expect(ended.stderr).not.toMatch(/Warning/);
+      expect(ended).toMatchObject({ code: 0 });
+      expect(ended.stdout).toContain('Nothing is lost, doubled or different.');
+      const account = JSON.parse(
+        readFileSync(join(home, 'account.json'), 'utf8'),
+      ) as AccountDocument;
+      expect(account).toMatchObject({ format: 1, seed: 1, nats: nats!.version });
+      const [{ faults, findings }] = account.scenarios as [AccountDocument['scenarios'][number]];
+      expect(findings).toEqual([]);
+      const killed = faults.map(({ what }) => /^kill -9 of (\w+)/.exec(what)?.[1]).toSorted();
+      expect(killed).toEqual(['gateway', 'nats', expect.stringMatching(/^w[12]$/)]);
+      for (const fault of faults) expect(fault.endedAt).toBeDefined();
+      expect(faults.flatMap(({ recoveriesMs }) => recoveriesMs).length).toBeGreaterThan(5);
+      // the rows, counted again by other rules
+      expect(checkAccount(out)).toMatchObject({ passed: true });
+      expect(readFileSync(out, 'utf8')).toContain('# Account of messages under faults');
+      expect(left()).toEqual([]);
+    },
+    LONG_MS,
+  );
+
+  it.each(['SIGTERM', 'SIGKILL'] as const)(
+    '%s ends it and leaves nothing, also while its process is frozen',
+    async (signal) => {
+      const { home, env, left } = newHome();
+      const kinds = ['--embedded', '--faults', 'freeze', '--duration', '10m'];
+      const program = startProgram(['bench', 'faults', ...kinds, ...quick], { home, env });
+      await eventually(() => expect(program.stderr).toContain('is frozen'), 120_000);
+      program.child.kill(signal);
+      const ended = await program.ended;
+      if (signal === 'SIGTERM') {
+        expect(ended).toMatchObject({ code: 130 });
+        expect(ended.stderr).toContain('there is no account');
+      }
+      await eventually(() => expect(left()).toEqual([]), 30_000);
+    },
+    LONG_MS,
+  );
+
+  it('says what to install when there is no nats-server', async () => {
+    const { home, left } = newHome();
+    const env = { PATH: home, TMPDIR: join(home, 'tmp') };
+    const ended = await runProgram(['bench', 'faults'], { home, env });
+    // a machine may have one in a folder that is only on root's PATH
+    if (ended.stderr.includes('starting a cell')) return;
+    expect(ended).toMatchObject({ code: 2 });
+    expect(ended.stderr).toMatch(/nats-server, which is not on PATH.*--nats-server.*--embedded/);
+    expect(left()).toEqual([]);
+  });
+
+  it.each([
+    [['--faults', 'fire'], 'no fault "fire"; there are kill, freeze'],
+    [['--embedded', '--faults', 'partition'], 'partition needs a cluster'],
+    [['--embedded', '--workers', '2'], 'exclude each other'],
+    [['--count', '1', '--duration', '1m'], '--count and --duration exclude each other'],
+    [['--embedded', '--duration', '2s'], '--every must be shorter than --duration'],
+    [['--every', 'often'], '--every: "often" is no duration'],
+    [['--embedded', '--out', '/no/such/folder/account'], '--out: cannot write'],
+    [['--nats-server', '/bin/true'], 'is no nats-server'],
+  ])('refuses %j', async (args, text) => {
+    const { home, env, left } = newHome();
+    const ended = await runProgram(['bench', 'faults', ...args], { home, env });
+    expect(ended).toMatchObject({ code: 2 });
+    expect(ended.stderr).toContain(text);
+    expect(left()).toEqual([]);
+  });
+});
