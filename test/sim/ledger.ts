@@ -131,6 +131,14 @@ export class Ledger {
     return this.shards[shard]!.rows.get(table) ?? NO_ROWS;
   }
 
+  putRow(shard: number, table: string, key: string, value: Uint8Array | null): void {
+    const { rows } = this.shards[shard]!;
+    const known = rows.get(table) ?? new Map<string, Uint8Array>();
+    rows.set(table, known);
+    if (value === null) known.delete(key);
+    else known.set(key, value);
+  }
+
   /** The row of an actor, decoded once: most rows are looked at many times before they change. */
   actorRow(bytes: Uint8Array): ActorRow {
     const known = this.#actorRows.get(bytes);
@@ -207,10 +215,7 @@ export class Ledger {
   }
 
   #put(s: ShardLedger, table: string, key: string, value: Uint8Array | null): void {
-    const rows = s.rows.get(table) ?? new Map<string, Uint8Array>();
-    s.rows.set(table, rows);
-    if (value === null) rows.delete(key);
-    else rows.set(key, value);
+    this.putRow(s.shard, table, key, value);
     if (table !== TABLE.intent || !value) return;
     const { attempt, state } = decodeIntent(value);
     this.intents.add(`${key}@${attempt}@${state}`);
