@@ -25,6 +25,7 @@ const DELTAS_PER_SECOND = 50;
 const WARMING = 50;
 /** Longest delay of a presence event, per client. */
 const PRESENCE_MS = 2;
+const PRESENCE_REST_MS = 3_000;
 
 export const gateway = defineScenario({
   name: 'gateway',
@@ -56,6 +57,8 @@ export const gateway = defineScenario({
       active: pick(1_000, 500, 10),
       sessions: pick(10_000, 10_000, 20),
       seconds: pick(8, 3, 1),
+      warmSeconds: pick(2, 2, 0.2),
+      presenceMs: pick(PRESENCE_REST_MS, PRESENCE_REST_MS, 0),
     };
     const bare = await measureServer('bare', folder, sizes);
     const ours = await measureServer('gateway', folder, sizes);
@@ -88,6 +91,9 @@ type Sizes = {
   readonly active: number;
   readonly sessions: number;
   readonly seconds: number;
+  readonly warmSeconds: number;
+  /** until the last presence event was sent, besides `PRESENCE_MS` of each client */
+  readonly presenceMs: number;
 };
 
 async function measureServer(kind: Kind, folder: string, sizes: Sizes) {
@@ -98,13 +104,13 @@ async function measureServer(kind: Kind, folder: string, sizes: Sizes) {
 
 /** Idle clients, and some of them that send requests. */
 async function measurePresent(kind: Kind, folder: string, sizes: Sizes) {
-  const { idle, active, seconds, sessions } = sizes;
+  const { idle, active, seconds, warmSeconds, presenceMs, sessions } = sizes;
   const server = await GatewayHost.start(kind, folder, sessions);
   const { port } = server;
   const hello = helloFor(kind);
   const early = new WebSocketClients();
   await early.order({ do: 'open', port, count: WARMING, hello });
-  await early.order({ do: 'ask', count: WARMING, seconds: 2, request: HEALTH });
+  await early.order({ do: 'ask', count: WARMING, seconds: warmSeconds, request: HEALTH });
   await early.stop();
   const before = await server.facts();
   const clients = new WebSocketClients();
@@ -112,7 +118,7 @@ async function measurePresent(kind: Kind, folder: string, sizes: Sizes) {
   const full = await server.now();
   const held = await server.facts();
   // By then the last presence event has been sent.
-  if (kind === 'gateway') await sleep(PRESENCE_MS * idle + 3_000);
+  if (kind === 'gateway') await sleep(PRESENCE_MS * idle + presenceMs);
   const quiet = await server.now();
   await sleep(seconds * 1_000);
   const begun = await server.now();

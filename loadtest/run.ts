@@ -56,9 +56,17 @@ export type LoadTest = {
 
 export type Show = {
   readonly preflight: () => void;
+  /** the warm-up, or the measurement of a step, begins */
+  readonly begin: (phase: Phase) => void;
   /** once a second. `second` is negative during the warm-up */
   readonly window: (step: StepProgress, glance: Glance) => void;
   readonly step: (step: Step) => void;
+};
+
+export type Phase = {
+  readonly ratePerSecond: number;
+  readonly seconds: number;
+  readonly isWarmup: boolean;
 };
 
 export type StepProgress = {
@@ -189,6 +197,8 @@ class StepWatch {
     this.#timer = setInterval(() => {
       this.#tick = this.#tick.then(() => this.#look());
     }, 1_000);
+    const { ratePerSecond, warmupSeconds: seconds } = step;
+    if (seconds > 0) test.show.begin({ ratePerSecond, seconds, isWarmup: true });
   }
 
   get unreadable(): string | undefined {
@@ -199,6 +209,9 @@ class StepWatch {
     this.isMeasuring = true;
     this.#second = 0;
     this.#recorder.glance();
+    const { ratePerSecond } = this.#step;
+    const seconds = this.#test.plan.stepSeconds;
+    this.#test.show.begin({ ratePerSecond, seconds, isWarmup: false });
   }
 
   /** The samples of the measured time. */

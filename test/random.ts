@@ -1,12 +1,8 @@
 /** Random numbers for tests and benches. */
+import { Mulberry32 } from '../protocols/mulberry32.ts';
 
-/** Mulberry32: a small random number generator with the same sequence on every machine. */
+/** A function that returns the next number from 0 below 1; the same sequence for the same seed. */
 export function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  const numbers = new Mulberry32(seed);
+  return () => numbers.next();
 }

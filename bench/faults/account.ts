@@ -154,7 +154,8 @@ export async function accountOfRows(
     ledger.turns = 0;
     for (const { shard, rows } of ledger.shards) {
       rows.clear();
-      for (const { table, key, value } of state.dump(shard)) rows.set(`${table}\0${key}`, value);
+      for (const { table, key, value } of state.dump(shard))
+        ledger.putRow(shard, table, key, value);
       ledger.turns += cell.gateway.status().find((one) => one.shard === shard)?.turnNo ?? 0;
     }
   };

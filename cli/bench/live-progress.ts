@@ -1,6 +1,6 @@
 /**
  * What a load test shows while it runs, on stderr: at a terminal one line a second, elsewhere one
- * line for each step.
+ * line at the beginning and one at the end of each step.
  */
 import { figuresOf, numberText } from '../../loadtest/report/figures.ts';
 import type { Step } from '../../loadtest/report.ts';
@@ -15,6 +15,11 @@ export function liveProgress(stream: Stream = process.stderr): Show {
   const line = (text: string) => void stream.write(`troupe: ${text}\n`);
   return {
     preflight: () => line('one request of each workload, before the load'),
+    begin({ ratePerSecond, seconds, isWarmup }) {
+      if (stream.isTTY === true) return;
+      const what = isWarmup ? 'warm-up' : 'measurement';
+      line(`${what} of ${numberText(seconds)} s at ${numberText(ratePerSecond)}/s begins`);
+    },
     window({ ratePerSecond, second, seconds }, glance) {
       if (stream.isTTY !== true) return;
       const { scheduled, succeeded, failed, p50Ms, p99Ms } = glance;

@@ -1,3 +1,6 @@
+/** The randomness of the simulation. */
+import { Mulberry32 } from '../../protocols/mulberry32.ts';
+
 /**
  * Random: the only source of randomness in the simulation. One seed gives one sequence of choices;
  * `fork` gives a part of the simulation its own sequence, so that a change in one part does not
@@ -12,26 +15,22 @@
  * ```
  */
 export class Random {
-  #state: number;
+  readonly #numbers: Mulberry32;
 
   constructor(seed: number) {
-    this.#state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
+    this.#numbers = new Mulberry32(Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b));
   }
 
   /** An independent sequence, identified by its name. */
   fork(name: string): Random {
     let hash = 0x811c9dc5;
     for (const character of name) hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);
-    return new Random((this.#state ^ hash) >>> 0);
+    return new Random((this.#numbers.state ^ hash) >>> 0);
   }
 
   /** 0 <= x < 1 (mulberry32). */
   next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let z = this.#state;
-    z = Math.imul(z ^ (z >>> 15), z | 1);
-    z ^= z + Math.imul(z ^ (z >>> 7), z | 61);
-    return ((z ^ (z >>> 14)) >>> 0) / 2 ** 32;
+    return this.#numbers.next();
   }
 
   /** A whole number, both bounds inclusive. */

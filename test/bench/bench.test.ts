@@ -18,10 +18,14 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 
-async function bench(...args: string[]): Promise<Ended> {
-  const child = spawn(process.execPath, ['tools/run.mjs', 'bench/main.ts', ...args], {
-    env: { ...process.env, TMPDIR: stores },
-  });
+/** The command, which bundles the bench, or the bundle that it has left. */
+const COMMAND = ['tools/run.mjs', 'bench/main.ts'];
+const BUNDLE = ['dist/run/bench-main.mjs'];
+
+const bench = (...args: string[]): Promise<Ended> => run(...BUNDLE, ...args);
+
+async function run(...args: string[]): Promise<Ended> {
+  const child = spawn(process.execPath, args, { env: { ...process.env, TMPDIR: stores } });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
@@ -30,7 +34,7 @@ async function bench(...args: string[]): Promise<Ended> {
   return { code, stdout, stderr };
 }
 
-const { stdout: list } = await bench('list');
+const { stdout: list } = await run(...COMMAND, 'list');
 const names = list
   .trim()
   .split('\n')

@@ -8,7 +8,7 @@ import { Value } from '@sinclair/typebox/value';
 import { describe, expect, it } from 'vitest';
 import { LoadReport } from '../../loadtest/report.ts';
 import { workloadNames } from '../../loadtest/workloads/index.ts';
-import { announced, runProgram, startProgram } from '../cli/program.ts';
+import { announced, runProgram, type Started, startProgram } from '../cli/program.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
 import { processesWith } from './processes-with.ts';
@@ -28,6 +28,12 @@ function reportIn(file: string): LoadReport {
   expect([...Value.Errors(LoadReport, report)].slice(0, 3)).toEqual([]);
   return report as LoadReport;
 }
+
+/** Resolves when the program has printed this line of progress. */
+const printed = (program: Started, line: string) =>
+  eventually(() => {
+    if (!program.stderr.includes(line)) throw new Error(program.stderr);
+  }, 60_000);
 
 const small = ['--duration', '3s', '--warmup', '1s'];
 
@@ -88,16 +94,11 @@ describe('troupe bench', () => {
       const args = ['bench', '--rate', '10', '--duration', '10m', '--warmup', '0'];
       const mix = ['--mix', 'memory,envelopes'];
       const program = startProgram([...args, ...mix, '--json', json], { home, env });
-      await eventually(() => {
-        if (!program.stderr.includes('before the load')) throw new Error(program.stderr);
-      }, 60_000);
-      // the load has begun when tasks or searches are under way; a part of a second is enough
-      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      await printed(program, 'measurement of 600 s at 10/s begins');
       program.child.kill(signal);
       const ended = await program.ended;
       expect(ended).toMatchObject({ code: 130 });
-      if (existsSync(json)) expect(reportIn(json)).toMatchObject({ interrupted: true });
-      else expect(ended.stderr).toContain('there is no report');
+      expect(reportIn(json)).toMatchObject({ interrupted: true });
       expect(left()).toEqual([]);
       expect(processesWith(env.TMPDIR)).toEqual([]);
     },
@@ -111,10 +112,7 @@ describe('troupe bench', () => {
       const json = join(home, 'load.json');
       const args = ['bench', '--rate', '10', '--warmup', '10m', '--mix', 'memory', '--json', json];
       const program = startProgram(args, { home, env });
-      await eventually(() => {
-        if (!program.stderr.includes('before the load')) throw new Error(program.stderr);
-      }, 60_000);
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await printed(program, 'warm-up of 600 s at 10/s begins');
       program.child.kill('SIGINT');
       const ended = await program.ended;
       expect(ended).toMatchObject({ code: 130 });
@@ -131,9 +129,7 @@ describe('troupe bench', () => {
       const { home, env, left } = newHome();
       const args = ['bench', '--rate', '10', '--duration', '10m', '--mix', 'memory'];
       const program = startProgram(args, { home, env });
-      await eventually(() => {
-        if (!program.stderr.includes('before the load')) throw new Error(program.stderr);
-      }, 60_000);
+      await printed(program, 'before the load');
       expect(left()).toHaveLength(1);
       program.child.kill('SIGKILL');
       await program.ended;
@@ -155,10 +151,7 @@ describe('troupe bench', () => {
       const load = ['--rate', '20', '--duration', '6s', '--warmup', '0', '--mix', 'memory,runs'];
       const args = ['bench', '--running', ...load, '--grace', '1s', '--timeout', '2s'];
       const bench = startProgram([...args, '--slo', 'errors=1%', '--json', json], { home, env });
-      await eventually(() => {
-        if (!bench.stderr.includes('before the load')) throw new Error(bench.stderr);
-      }, 60_000);
-      await new Promise((resolve) => setTimeout(resolve, 3_000));
+      await printed(bench, 'measurement of 6 s at 20/s begins');
       gateway.child.kill('SIGKILL');
       const ended = await bench.ended;
       expect(ended.stderr).toContain('this loads');

@@ -83,8 +83,8 @@ export class Auditor {
   /** actors that lost a timer or an outcome as poison: their machines may wait forever */
   readonly derailed = new Set<string>();
   now: () => number = () => 0;
-  /** keeps a line of the trace */
-  say: (line: string) => void = () => {};
+  /** keeps a line of the trace, whose text is needed only when the run fails */
+  say: (line: () => string) => void = () => {};
 
   constructor(cell: string, shards: number) {
     this.ledger = new Ledger(cell, shards, (view) => this.#turn(view));
@@ -197,7 +197,7 @@ export class Auditor {
   // ---- turns
 
   #turn(view: TurnView): void {
-    this.say(lineOf(view));
+    this.say(() => lineOf(view));
     const { turn, taken } = view;
     const { item, client } = taken;
     if (item)

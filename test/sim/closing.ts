@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { decode } from '../../protocols/codec.ts';
 import { ERRORS, type ErrorCode, type ErrorData } from '../../protocols/errors.ts';
-import { type ActorRow, decodeActorRow } from '../../runtime/shard/turn/actor-row.ts';
+import type { ActorRow } from '../../runtime/shard/turn/actor-row.ts';
 import { TABLE } from '../../runtime/shard/commit/fold.ts';
 import { decodeIntent, type Intent } from '../../runtime/shard/turn/intents.ts';
 import type { OutItem } from '../../runtime/shard/commit/records.ts';
@@ -32,7 +32,7 @@ export function unrest({ ledger, derailed }: Auditor): string | undefined {
     for (const [id, bytes] of ledger.table(s.shard, TABLE.intent))
       if (decodeIntent(bytes).state !== 'unknown') return `effect ${id} is open`;
     for (const [actor, bytes] of ledger.table(s.shard, TABLE.actor)) {
-      const { status, stashFirst, stashEnd } = decodeActorRow(bytes);
+      const { status, stashFirst, stashEnd } = ledger.actorRow(bytes);
       const keeps = status === 'suspended' || status === 'quarantined';
       const waits = stashEnd > stashFirst && !keeps;
       if (waits && !derailed.has(actor)) return `${actor} has a stash and is ${status}`;
@@ -54,7 +54,7 @@ function reachedOf(ledger: Ledger, s: ShardLedger, link: string): number {
 export function* suspended(ledger: Ledger): Generator<string> {
   for (const { shard } of ledger.shards)
     for (const [actor, bytes] of ledger.table(shard, TABLE.actor))
-      if (decodeActorRow(bytes).status === 'suspended') yield actor;
+      if (ledger.actorRow(bytes).status === 'suspended') yield actor;
 }
 
 /** Effects that wait for the decision of an operator. */
@@ -108,7 +108,7 @@ export const isStashed = (ledger: Ledger, item: OutItem): boolean =>
 /** Work that is open according to the rows of actors although the cluster is idle. */
 export function* actorFaults({ ledger, derailed }: Auditor, shard: number): Generator<string> {
   for (const [actor, bytes] of ledger.table(shard, TABLE.actor)) {
-    const row: ActorRow = decodeActorRow(bytes);
+    const row: ActorRow = ledger.actorRow(bytes);
     if (row.status !== 'active' || derailed.has(actor)) continue;
     const { armed, fired, cancelled, begun, ended, aborted } = tallyOf(row)!;
     if (
@@ -197,14 +197,22 @@ const COMPARED = [
 /** Differences between the rows of an owner and the fold of the logs. */
 export function* stateFaults(ledger: Ledger, shard: number, state: State): Generator<string> {
   for (const table of COMPARED) {
-    const rows = new Map(ledger.table(shard, table));
-    for (const { key, value } of state.range(shard, table, { limit: 100_000 })) {
+    const rows = ledger.table(shard, table);
+    const found = state.range(shard, table, { limit: 100_000 });
+    let same = 0;
+    let last: string | undefined;
+    for (const { key, value } of found) {
       const expected = rows.get(key);
       if (!expected) yield `shard ${shard}: the owner has ${table} ${key}, which the logs lack`;
       else if (Buffer.compare(expected, value) !== 0)
         yield `shard ${shard}: ${table} ${key} differs from the logs`;
-      rows.delete(key);
+      else if (key === last) yield `shard ${shard}: the owner has ${table} ${key} twice`;
+      else same++;
+      last = key;
     }
-    for (const key of rows.keys()) yield `shard ${shard}: the owner lacks ${table} ${key}`;
+    if (same === rows.size) continue;
+    const owned = new Set(found.map(({ key }) => key));
+    for (const key of rows.keys())
+      if (!owned.has(key)) yield `shard ${shard}: the owner lacks ${table} ${key}`;
   }
 }

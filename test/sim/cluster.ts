@@ -56,9 +56,9 @@ export class Cluster {
   readonly bus: SimBus;
   readonly blobs: SimBlobs;
   readonly auditor: Auditor;
-  readonly trace: string[] = [];
   readonly #o: ClusterOptions;
   readonly #random: Random;
+  #trace: { readonly atMs: number; readonly line: string | (() => string) }[] = [];
   /** by machine; undefined while it is down */
   readonly #machines: (SimWorker | undefined)[];
   readonly #disks: MemoryState[];
@@ -118,9 +118,16 @@ export class Cluster {
     return this.workers.find((worker) => worker.process.running && worker.owns(shard));
   }
 
-  say(line: string): void {
-    if (this.trace.length >= TRACE_MAX) this.trace.splice(0, TRACE_MAX / 2);
-    this.trace.push(`${this.clock.monotonicMs()} ${line}`);
+  say(line: string | (() => string)): void {
+    if (this.#trace.length >= TRACE_MAX) this.#trace = this.#trace.slice(TRACE_MAX / 2);
+    this.#trace.push({ atMs: this.clock.monotonicMs(), line });
+  }
+
+  /** The last events, in order. */
+  get trace(): readonly string[] {
+    return this.#trace.map(
+      ({ atMs, line }) => `${atMs} ${typeof line === 'string' ? line : line()}`,
+    );
   }
 
   /** Injects one fault. */

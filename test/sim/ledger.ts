@@ -63,7 +63,8 @@ export type ShardLedger = {
   mailFloor: number;
   ctlFloor: number;
   now: number;
-  readonly rows: Map<string, Uint8Array>;
+  /** table -> key -> bytes */
+  readonly rows: Map<string, Map<string, Uint8Array>>;
   readonly inputs: Set<string>;
   /** link `target/lane` -> its items, number n at index n - 1 */
   readonly outs: Map<string, OutView[]>;
@@ -73,6 +74,7 @@ export type ShardLedger = {
 
 /** Only rounding: an owner's estimate of log time is never ahead (H1). */
 const TIME_AHEAD_MS = 2;
+const NO_ROWS: ReadonlyMap<string, Uint8Array> = new Map();
 const LANES = { data: 'm', control: 'c' } as const;
 
 export class Ledger {
@@ -121,14 +123,31 @@ export class Ledger {
   }
 
   row(shard: number, table: string, key: string): Uint8Array | undefined {
-    return this.shards[shard]!.rows.get(`${table}\0${key}`);
+    return this.shards[shard]!.rows.get(table)?.get(key);
   }
 
   /** Rows of a table, by key. */
-  *table(shard: number, table: string): Generator<[key: string, value: Uint8Array]> {
-    for (const [id, value] of this.shards[shard]!.rows)
-      if (id.startsWith(`${table}\0`)) yield [id.slice(table.length + 1), value];
+  table(shard: number, table: string): ReadonlyMap<string, Uint8Array> {
+    return this.shards[shard]!.rows.get(table) ?? NO_ROWS;
   }
+
+  putRow(shard: number, table: string, key: string, value: Uint8Array | null): void {
+    const { rows } = this.shards[shard]!;
+    const known = rows.get(table) ?? new Map<string, Uint8Array>();
+    rows.set(table, known);
+    if (value === null) known.delete(key);
+    else known.set(key, value);
+  }
+
+  /** The row of an actor, decoded once: most rows are looked at many times before they change. */
+  actorRow(bytes: Uint8Array): ActorRow {
+    const known = this.#actorRows.get(bytes);
+    if (known) return known;
+    const row = decodeActorRow(bytes);
+    this.#actorRows.set(bytes, row);
+    return row;
+  }
+  readonly #actorRows = new WeakMap<Uint8Array, ActorRow>();
 
   mailLast(lane: 'm' | 'c', shard: number): number {
     return this.mail.get(`${lane}${shard}`)?.length ?? 0;
@@ -177,7 +196,7 @@ export class Ledger {
     if (taken.link) this.#accept(s, taken.link, input);
     const rowOf = (): ActorRow | undefined => {
       const bytes = this.row(s.shard, TABLE.actor, turn.actor);
-      return bytes && decodeActorRow(bytes);
+      return bytes && this.actorRow(bytes);
     };
     const before = rowOf();
     const wrote = turn.puts.some(([table, key]) => table === TABLE.actor && key === turn.actor);
@@ -196,9 +215,7 @@ export class Ledger {
   }
 
   #put(s: ShardLedger, table: string, key: string, value: Uint8Array | null): void {
-    const id = `${table}\0${key}`;
-    if (value === null) s.rows.delete(id);
-    else s.rows.set(id, value);
+    this.putRow(s.shard, table, key, value);
     if (table !== TABLE.intent || !value) return;
     const { attempt, state } = decodeIntent(value);
     this.intents.add(`${key}@${attempt}@${state}`);
@@ -229,7 +246,7 @@ export class Ledger {
   }
 
   #stashed(s: ShardLedger, key: string): Taken {
-    const bytes = s.rows.get(`${TABLE.stash}\0${key}`);
+    const bytes = s.rows.get(TABLE.stash)?.get(key);
     if (!bytes) return {};
     const stashed = decode<StashRow>(bytes);
     if (stashed.kind === 'message') return { item: stashed.item, seen: stashed.item.id };

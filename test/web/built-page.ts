@@ -1,21 +1,13 @@
-/** The pages as `npm run build` builds them, in a separate folder. */
-import { copyFileSync, mkdtempSync, readdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { extname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
-import { pageBundles } from '../../tools/build.mjs';
+/** The page as `npm run build` builds it. */
+import { join } from 'node:path';
+import { ensureBuilt } from '../../tools/build.mjs';
+import { root } from '../../tools/install.mjs';
 
-const source = fileURLToPath(new URL('../../web/', import.meta.url));
+let isBuilt = false;
 
-/** Returns the folder; the caller removes it. */
-export const buildPage = async (): Promise<string> => {
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-web-'));
-  const options = { outdir: folder, sourcemap: false, write: true } as const;
-  await Promise.all(pageBundles.map((page) => build({ ...page, ...options })));
-  for (const entry of readdirSync(source, { withFileTypes: true })) {
-    if (entry.isFile() && !['.ts', '.tsx', '.css'].includes(extname(entry.name)))
-      copyFileSync(join(source, entry.name), join(folder, entry.name));
-  }
-  return folder;
-};
+/** Its folder, of the program of this checkout; built first where that is stale. */
+export function builtPage(): string {
+  if (!isBuilt) ensureBuilt();
+  isBuilt = true;
+  return join(root, 'dist', 'web');
+}

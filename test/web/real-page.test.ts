@@ -1,10 +1,9 @@
 /** The page against the whole program in one process: real sessions, real store, offline model. */
-import { rmSync } from 'node:fs';
 import { beforeEach, expect, test } from 'vitest';
 import { gatewayOn, TOKEN } from '../channels/gateway/client.ts';
 import { dataFolder, openRealSystem } from '../channels/gateway/real-system.ts';
 import { reservePort } from '../servers/reserve-port.ts';
-import { buildPage } from './built-page.ts';
+import { builtPage } from './built-page.ts';
 import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
 
 beforeEach((context) => {
@@ -13,7 +12,7 @@ beforeEach((context) => {
 
 test('an answer that a restart interrupts continues, and is one answer', async () => {
   const folder = dataFolder();
-  const webRoot = await buildPage();
+  const webRoot = builtPage();
   const browser = await openChromium();
   let system = await openRealSystem(folder.path, 30);
   let gateway = await gatewayOn(system, { webRoot, port: await reservePort() });
@@ -47,6 +46,5 @@ test('an answer that a restart interrupts continues, and is one answer', async (
     await gateway.close();
     await system.stop();
     folder.remove();
-    rmSync(webRoot, { recursive: true });
   }
 }, 60_000);

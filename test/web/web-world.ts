@@ -2,7 +2,6 @@
  * A browser for the tests of one file, and a gateway with the built page for each test. All are
  * closed; without Chromium the tests are skipped.
  */
-import { rmSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import type { Gateway, GatewayOptions } from '../../channels/index.ts';
@@ -10,7 +9,7 @@ import type { System } from '../../runtime/index.ts';
 import { eventually, gatewayOn, MAIN, TOKEN } from '../channels/gateway/client.ts';
 import { FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
 import { dataFolder, openRealSystem } from '../channels/gateway/real-system.ts';
-import { buildPage } from './built-page.ts';
+import { builtPage } from './built-page.ts';
 import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
 
 /** The browser of a file. @param flags of Chromium */
@@ -27,18 +26,6 @@ export function useBrowser(flags: readonly string[] = []): () => Browser {
     for (const context of browser?.contexts() ?? []) await context.close();
   });
   return () => browser!;
-}
-
-/** The folder of the built page. */
-function useBuiltPage(): () => string {
-  let folder = '';
-  beforeAll(async () => {
-    if (chromiumPath !== undefined) folder = await buildPage();
-  }, 60_000);
-  afterAll(() => {
-    if (folder !== '') rmSync(folder, { recursive: true });
-  });
-  return () => folder;
 }
 
 /** The system and the gateway of the test that runs. */
@@ -63,12 +50,11 @@ function useServed<S extends System>(
   open: () => Promise<Opened<S>>,
   { flags = [], starts = true }: ServedOptions,
 ): Served<S> {
-  const webRoot = useBuiltPage();
   let opened: Opened<S> | undefined;
   let gateway: Gateway | undefined;
   const serve: Served<S>['serve'] = async (options = {}, system = opened!.system) => {
     opened = { ...opened!, system };
-    gateway = await gatewayOn(system, { webRoot: webRoot(), ...options });
+    gateway = await gatewayOn(system, { webRoot: builtPage(), ...options });
     return gateway;
   };
   beforeEach(async () => {

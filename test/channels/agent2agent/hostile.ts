@@ -1,4 +1,6 @@
 /** Malformed and hostile requests of both bindings, the same ones for each seed. */
+import { randomOf } from '../../random.ts';
+
 export type HostileRequest = {
   readonly method: string;
   /** below `/a2a/main` */
@@ -70,14 +72,6 @@ const TEXTS = [
 ];
 const VERSIONS = ['1.0', '1.0', '1.0', '1.0', '0.3', '', '9.9', 'x'.repeat(500)];
 const TYPES = ['application/json', 'application/json', 'application/a2a+json', 'text/plain', ''];
-
-/** Values from 0 below 1 (mulberry32). */
-const randomOf = (seed: number) => () => {
-  seed = (seed + 0x6d2b79f5) | 0;
-  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-};
 
 export function* hostileRequests(count: number, seed: number): Generator<HostileRequest> {
   const random = randomOf(seed);
