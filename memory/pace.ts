@@ -6,8 +6,13 @@ const SLICE_MS = 8;
 export class Pace {
   #from = performance.now();
 
+  /** Whether it is time for other work; loops of short steps ask before they wait. */
+  get isDue(): boolean {
+    return performance.now() - this.#from >= SLICE_MS;
+  }
+
   async pause(): Promise<void> {
-    if (performance.now() - this.#from < SLICE_MS) return;
+    if (!this.isDue) return;
     await turn();
     this.#from = performance.now();
   }
