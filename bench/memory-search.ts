@@ -14,6 +14,7 @@ import { heldFiles } from '../test/memory/held-files.ts';
 import { filler, NOTES, QUESTIONS } from '../test/memory/questions.ts';
 import { installed } from './peers/installed.ts';
 import { fts5, type Fts5Query, minisearch, type TextPeer } from './peers/text.ts';
+import { idleMbOf } from './memory-idle.ts';
 import { Notes } from './memory-notes.ts';
 import { defineScenario } from './harness/scenario.ts';
 import { median, percentile } from './harness/statistics.ts';
@@ -41,6 +42,7 @@ export const memorySearch = defineScenario({
     indexMs: { label: 'to index a chunk', unit: 'ms', limit: 'peerIndexMs' },
     peerIndexMs: { label: '  minisearch', unit: 'ms' },
     pauseMs: { label: '  longest time without a turn for others', unit: 'ms' },
+    idleMb: { label: 'private memory of an index of 10,000 chunks, idle', unit: 'MB' },
     recall: {
       label: 'share of 106 questions whose note is among five',
       unit: 'ratio',
@@ -53,6 +55,7 @@ export const memorySearch = defineScenario({
   },
   async measure({ folder, pick }) {
     const times = pick(200, 50, 3);
+    const idleMb = await idleMbOf(folder, pick(10_000, 10_000, 1_000));
     const some = new Notes(join(folder, 'some'), pick(10_000, 10_000, 200));
     const few = await searched(some, times);
     const begun = performance.now();
@@ -73,6 +76,7 @@ export const memorySearch = defineScenario({
       indexMs: large.indexMs,
       peerIndexMs,
       pauseMs: large.pauseMs,
+      idleMb,
       ...(await recalls()),
     };
   },

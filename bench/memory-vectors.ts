@@ -17,6 +17,7 @@ import { VectorGraph } from '../memory/vectors/graph.ts';
 import { keyOf } from '../memory/vectors/segment.ts';
 import { rowOf, VectorRows } from '../memory/vectors/vector-rows.ts';
 import { randomOf } from '../test/random.ts';
+import { idleMbOf } from './memory-idle.ts';
 import { Notes } from './memory-notes.ts';
 import { defineScenario } from './harness/scenario.ts';
 import { median, percentile } from './harness/statistics.ts';
@@ -64,8 +65,10 @@ export const memoryVectors = defineScenario({
     firstMs: { label: 'first search of a process, 10,000 stored vectors', unit: 'ms' },
     pauseMs: { label: '  longest time without a turn for others', unit: 'ms' },
     chunkBytes: { label: 'stored bytes of a chunk', unit: 'bytes' },
+    idleMb: { label: 'private memory of 10,000 chunks with vectors, idle', unit: 'MB' },
   },
   async measure({ folder, pick }) {
+    const idleMb = await idleMbOf(folder, pick(10_000, 10_000, 1_000), modelOf);
     const nearest = await comparedRows(pick(100_000, 20_000, 500), pick(200, 50, 3));
     const large = new Notes(join(folder, 'large'), pick(100_000, 10_000, 400));
     const asked = pick(200, 50, 3);
@@ -84,6 +87,7 @@ export const memoryVectors = defineScenario({
       firstMs: again.firstMs,
       pauseMs: again.pauseMs,
       chunkBytes: stored / small.chunks.length,
+      idleMb,
     };
   },
 });

@@ -8,18 +8,22 @@ import type { Blobs } from '../runtime/blobs/blobs.ts';
 export const memoryPrefix = (owner: Address): string =>
   `memory/${parseAddress(owner).tenant}/${contentHashOf(owner).slice(0, 32)}/`;
 
+/** Vectors of messages are in a folder of their own among those of the notes. */
+const SESSIONS = 'sessions/';
+
 export class BlobSegments implements SegmentStore {
   readonly #blobs: Promise<Blobs>;
   readonly #prefix: string;
 
-  constructor(blobs: Promise<Blobs>, owner: Address) {
+  constructor(blobs: Promise<Blobs>, owner: Address, of: 'notes' | 'sessions' = 'notes') {
     this.#blobs = blobs;
-    this.#prefix = memoryPrefix(owner);
+    this.#prefix = memoryPrefix(owner) + (of === 'sessions' ? SESSIONS : '');
   }
 
   async list(): Promise<readonly string[]> {
     const names = await (await this.#blobs).list(this.#prefix);
-    return names.map((name) => name.slice(this.#prefix.length));
+    const own = names.map((name) => name.slice(this.#prefix.length));
+    return own.filter((name) => !name.startsWith(SESSIONS));
   }
 
   async read(name: string): Promise<Uint8Array | undefined> {

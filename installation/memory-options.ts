@@ -76,6 +76,7 @@ export function memoryOptions(
     embedder:
       model === undefined ? undefined : masked(embedderOf(catalog, model, dimensions), secrets),
     segmentsOf: (owner) => new BlobSegments(blobs, owner),
+    sessionSegmentsOf: (owner) => new BlobSegments(blobs, owner, 'sessions'),
   };
 }
 

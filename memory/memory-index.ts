@@ -23,7 +23,8 @@ import { CHUNKS_MAX, FILE_BYTES_MAX, FILES_MAX, type MemoryFiles, type NoteFile 
 import { excerptOf } from './excerpt.ts';
 import { aged, type Candidate, diverse, fused, type Weights } from './fusion.ts';
 import { Pace } from './pace.ts';
-import { TextIndex } from './text-index.ts';
+import { SameTexts } from './same-texts.ts';
+import { TextIndex } from './text/text-index.ts';
 import { tokensOf } from './tokens.ts';
 import { keyOf } from './vectors/segment.ts';
 import type { GraphState } from './vectors/graph.ts';
@@ -99,8 +100,8 @@ export class MemoryIndex {
   #text = new TextIndex();
   readonly #files = new Map<string, IndexedFile>();
   readonly #chunks = new Map<number, IndexedChunk>();
-  /** by key of the text: the chunks that have it */
-  readonly #sameText = new Map<string, Set<number>>();
+  /** of the chunks that have or need a vector */
+  readonly #sameTexts = new SameTexts();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor({ embedder, ...options }: MemoryIndexOptions = {}) {
@@ -182,6 +183,7 @@ export class MemoryIndex {
     for (const [at, file] of listed.entries()) {
       signal?.throwIfAborted();
       const why = at < FILES_MAX ? await this.#update(file, files, pace) : tooMany;
+      await pace.pause();
       if (why !== undefined) left.set(file.path, why);
     }
     return left;
@@ -220,9 +222,7 @@ export class MemoryIndex {
     const key = keyOf(text);
     this.#chunks.set(id, { path, ...lines, key });
     if (this.#vectors && embeddedOf(text) !== '') {
-      const same = this.#sameText.get(key);
-      if (same) same.add(id);
-      else this.#sameText.set(key, new Set([id]));
+      this.#sameTexts.add(key, id);
       this.#vectors.add(key);
     }
     return id;
@@ -242,12 +242,7 @@ export class MemoryIndex {
     const { key } = this.#chunks.get(id)!;
     this.#text.remove(id);
     this.#chunks.delete(id);
-    const same = this.#sameText.get(key);
-    if (same === undefined) return;
-    same.delete(id);
-    if (same.size > 0) return;
-    this.#sameText.delete(key);
-    this.#vectors!.remove(key);
+    if (this.#sameTexts.remove(key, id)) this.#vectors!.remove(key);
   }
 
   async #clear(pace: Pace): Promise<void> {
@@ -273,7 +268,7 @@ export class MemoryIndex {
     const texts = new Map<string, string>();
     const wanted = new Set(keys);
     const pathOf = (key: string) => {
-      const [id] = this.#sameText.get(key) ?? [];
+      const [id] = this.#sameTexts.idsOf(key);
       return id === undefined ? undefined : this.#chunks.get(id)!.path;
     };
     const pace = new Pace();
@@ -296,7 +291,7 @@ export class MemoryIndex {
     const pathOf = (id: number) => this.#chunks.get(id)!.path;
     const isAllowed = (id: number) => allows?.(pathOf(id)) ?? true;
     const count = Math.max(maxResults * CANDIDATES, CANDIDATES_MIN);
-    const byWords = this.#text.best(words, count, isAllowed);
+    const byWords = await this.#text.best(words, count, isAllowed, new Pace());
     const ranked =
       meaning?.status === 'ready'
         ? fused(byWords, await this.#byMeaning(meaning.query, count, isAllowed), weights)
@@ -313,7 +308,7 @@ export class MemoryIndex {
   }
 
   async #byMeaning(query: Float32Array, count: number, isAllowed: (id: number) => boolean) {
-    const allowed = (key: string) => [...this.#sameText.get(key)!].filter(isAllowed);
+    const allowed = (key: string) => this.#sameTexts.idsOf(key).filter(isAllowed);
     const nearest = await this.#vectors!.nearest(query, count, (key) => allowed(key).length > 0);
     return nearest.flatMap(({ id: key, score }) => allowed(key).map((id) => ({ id, score })));
   }

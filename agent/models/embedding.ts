@@ -30,7 +30,7 @@ export type EmbeddingAnswer = {
 
 const REQUEST_MS = 60_000;
 /** For APIs that report no usage. */
-const CHARACTERS_PER_TOKEN = 4;
+export const CHARACTERS_PER_TOKEN = 4;
 
 /** @param api which protocol; part of the identity, because it decides how texts are sent */
 export function createEmbedder(

@@ -4,6 +4,7 @@ import { authentication, type OpenConnection } from './connection.ts';
 import type { Fetch } from './stream.ts';
 
 const keyHeader = 'x-goog-api-key';
+const AUTHENTICATION = [keyHeader, 'authorization'];
 
 export type GoogleClient = {
   readonly models: GoogleGenAI['models'];
@@ -17,7 +18,7 @@ export type GoogleClient = {
 export const googleClientOf = (connection: OpenConnection): (() => Promise<GoogleClient>) => {
   let made: Promise<GoogleClient> | undefined;
   return async () => {
-    const proof = authentication(connection, [keyHeader, 'authorization'], 'GEMINI_API_KEY');
+    const proof = authentication(connection, AUTHENTICATION, 'GEMINI_API_KEY');
     made ??= connect(connection, proof);
     return made;
   };
@@ -27,22 +28,8 @@ const connect = async (
   connection: OpenConnection,
   proof: ReturnType<typeof authentication>,
 ): Promise<GoogleClient> => {
-  const { GoogleGenAI: Sdk } = await import('@google/genai');
-  const own: Record<string, string> = {};
-  const without: string[] = [];
-  for (const [name, value] of Object.entries(proof.headers)) {
-    if (value === null) without.push(name);
-    else own[name] = value;
-  }
-  // the SDK adds the version to the path; some configured base URLs already contain it
-  const [, root, apiVersion = 'v1beta'] = /^(.*?)(?:\/(v\d\w*))?$/.exec(connection.baseUrl) ?? [];
-  const { models } = new Sdk({
-    apiKey: proof.apiKey,
-    enterprise: false,
-    vertexai: false,
-    apiVersion,
-    httpOptions: { baseUrl: root ?? connection.baseUrl },
-  });
+  const { headers: own, without } = ownHeaders(proof);
+  const { models } = await open(connection, proof, {});
   return {
     models,
     httpOptionsFor: (fetch, headers = {}) => ({
@@ -51,6 +38,67 @@ const connect = async (
     }),
   };
 };
+
+/** For files and batches: its upload uses the `fetch` of the client, and not that of a call. */
+export type GoogleFilesClient = Pick<GoogleGenAI, 'files' | 'batches'> & {
+  /** For what the SDK leaves out. @param path below the version @throws ApiError as the SDK */
+  get(this: void, path: string): Promise<Response>;
+};
+
+/** A client for one request or transfer. @param fetch of it, also bound to its signal */
+export async function connectGoogle(
+  connection: OpenConnection,
+  fetch: Fetch,
+): Promise<GoogleFilesClient> {
+  const proof = authentication(connection, AUTHENTICATION, 'GEMINI_API_KEY');
+  const { headers, without } = ownHeaders(proof);
+  const own = leavingOut(without, fetch);
+  const { files, batches } = await open(connection, proof, { headers, fetch: own });
+  const { ApiError } = await import('@google/genai');
+  const { root, apiVersion } = addressOf(connection);
+  return {
+    files,
+    batches,
+    async get(path) {
+      const sent = { headers: { [keyHeader]: proof.apiKey, ...headers } };
+      const response = await own(`${root}/${apiVersion}/${path}`, sent);
+      if (response.ok) return response;
+      throw new ApiError({ status: response.status, message: await response.text() });
+    },
+  };
+}
+
+const open = async (
+  connection: OpenConnection,
+  { apiKey }: ReturnType<typeof authentication>,
+  httpOptions: HttpOptions,
+): Promise<GoogleGenAI> => {
+  const { GoogleGenAI: Sdk } = await import('@google/genai');
+  const { root, apiVersion } = addressOf(connection);
+  return new Sdk({
+    apiKey,
+    enterprise: false,
+    vertexai: false,
+    apiVersion,
+    httpOptions: { ...httpOptions, baseUrl: root },
+  });
+};
+
+/** The SDK adds the version to the path; some configured base URLs already contain it. */
+function addressOf({ baseUrl }: OpenConnection): { root: string; apiVersion: string } {
+  const [, root = baseUrl, apiVersion = 'v1beta'] = /^(.*?)(?:\/(v\d\w*))?$/.exec(baseUrl) ?? [];
+  return { root, apiVersion };
+}
+
+function ownHeaders({ headers: all }: ReturnType<typeof authentication>) {
+  const headers: Record<string, string> = {};
+  const without: string[] = [];
+  for (const [name, value] of Object.entries(all)) {
+    if (value === null) without.push(name);
+    else headers[name] = value;
+  }
+  return { headers, without };
+}
 
 /** Removes the key that the SDK requires, for a server without authentication. */
 const leavingOut =

@@ -2,7 +2,8 @@
 import type { EmbeddedAs, Embedder } from '../../memory/index.ts';
 import { defined } from '../../protocols/defined.ts';
 import type { OpenConnection } from './connection.ts';
-import { createEmbedder } from './embedding.ts';
+import { createEmbedder, type EmbeddingAnswer, type EmbeddingRequest } from './embedding.ts';
+import { createGoogleBatches } from './google-batches.ts';
 import { googleClientOf } from './google-connect.ts';
 import type { EmbeddingSettings } from './model.ts';
 
@@ -13,11 +14,11 @@ const TASKS: Readonly<Record<EmbeddedAs, string>> = {
 
 export function createGoogleEmbedder(
   connection: OpenConnection,
-  { model, dimensions }: EmbeddingSettings,
+  settings: EmbeddingSettings,
 ): Embedder {
+  const { model, dimensions } = settings;
   const client = googleClientOf(connection);
-  const settings = { model, dimensions };
-  return createEmbedder(connection, 'google', settings, async ({ texts, as, signal, fetch }) => {
+  const ask = async ({ texts, as, signal, fetch }: EmbeddingRequest): Promise<EmbeddingAnswer> => {
     const { models, httpOptionsFor } = await client();
     const { embeddings = [] } = await models.embedContent({
       model,
@@ -30,5 +31,9 @@ export function createGoogleEmbedder(
       },
     });
     return { vectors: embeddings.map(({ values }) => values) };
-  });
+  };
+  return {
+    ...createEmbedder(connection, 'google', { model, dimensions }, ask),
+    batches: createGoogleBatches(connection, settings),
+  };
 }

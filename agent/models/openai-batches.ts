@@ -3,12 +3,12 @@
  * (https://platform.openai.com/docs/api-reference/batch). A line of a file is one text; its
  * `custom_id` is the key of the text, because answers come in any order.
  */
-import { setImmediate as turn } from 'node:timers/promises';
 import type OpenAI from 'openai';
 import type { BatchAnswer, BatchState, EmbeddingBatches } from '../../memory/index.ts';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { abortableBody } from '../../protocols/time-limit.ts';
+import { BATCH_TEXTS_MAX, linesOf, linesWithin, objectIn } from './batch-lines.ts';
 import type { OpenConnection } from './connection.ts';
 import { embedderFailure, embeddingUsage, faultIn, isCount, requestTo } from './embedding.ts';
 import type { EmbeddingSettings } from './model.ts';
@@ -16,15 +16,8 @@ import { connectOpenAi } from './openai-connect.ts';
 import { numbersOf } from './openai-vectors.ts';
 
 const ENDPOINT = '/v1/embeddings';
-/** Of one batch, by the documentation: 50,000 requests, 200 MB. */
-const TEXTS_MAX = 50_000;
-const FILE_BYTES_MAX = 190_000_000;
-/** A line has a vector of 4,096 numbers at most. */
-const LINE_CHARACTERS_MAX = 1_048_576;
 const REQUEST_MS = 60_000;
 const TRANSFER_MS = 1_200_000;
-/** Lines that are made or read before other work continues. */
-const LINES_AT_ONCE = 100;
 const TICKET = 'troupe_ticket';
 /** The clock of the provider may differ. */
 const CLOCKS_MS = 3_600_000;
@@ -37,14 +30,14 @@ export function createOpenAiBatches(
   const encoding = connection.official ? 'base64' : 'float';
   const lineOf = (key: string, input: string): string => {
     const body = { model, input, encoding_format: encoding, ...defined({ dimensions }) };
-    return `${JSON.stringify({ custom_id: key, method: 'POST', url: ENDPOINT, body })}\n`;
+    return JSON.stringify({ custom_id: key, method: 'POST', url: ENDPOINT, body });
   };
   const request: Request = (signal, ask, limitMs = REQUEST_MS) =>
     requestTo(connection, { signal, limitMs }, async ({ fetch, signal: limited }) =>
       ask(await connectOpenAi(connection, fetch), limited),
     );
   return {
-    textsMax: TEXTS_MAX,
+    textsMax: BATCH_TEXTS_MAX,
     ...ofFiles(request, lineOf, connection),
     ...ofBatches(request),
     usageOf: (inputTokens) =>
@@ -65,8 +58,7 @@ const ofFiles = (
   connection: OpenConnection,
 ): Pick<EmbeddingBatches, 'file' | 'answers' | 'remove'> => ({
   async file(texts) {
-    const { keys, lines } = await linesWithin(texts, lineOf);
-    const contents = new File(lines, 'texts.jsonl', { type: 'application/jsonl' });
+    const { keys, contents } = await linesWithin(texts, lineOf);
     const upload = (signal: AbortSignal) =>
       request(
         signal,
@@ -100,25 +92,6 @@ const ofFiles = (
     });
   },
 });
-
-/** The first texts, as many as one file may have. */
-async function linesWithin(
-  texts: ReadonlyMap<string, string>,
-  lineOf: (key: string, text: string) => string,
-): Promise<{ readonly keys: readonly string[]; readonly lines: string[] }> {
-  const keys: string[] = [];
-  const lines: string[] = [];
-  let bytes = 0;
-  for (const [key, text] of texts) {
-    const line = lineOf(key, text);
-    bytes += Buffer.byteLength(line);
-    if (bytes > FILE_BYTES_MAX || keys.length === TEXTS_MAX) break;
-    keys.push(key);
-    lines.push(line);
-    if (keys.length % LINES_AT_ONCE === 0) await turn();
-  }
-  return { keys, lines };
-}
 
 const ofBatches = (
   request: Request,
@@ -165,21 +138,6 @@ function stateOf({ status, errors, output_file_id, error_file_id }: OpenAI.Batch
   return { status: ENDS[status] ?? 'running', files, ...defined({ why: first?.message }) };
 }
 
-/** @throws TroupeError INTERNAL for a line that never ends */
-async function* linesOf({ body }: Response): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = '';
-  for await (const bytes of body ?? []) {
-    rest += decoder.decode(bytes, { stream: true });
-    if (rest.length > LINE_CHARACTERS_MAX && !rest.includes('\n'))
-      throw new TroupeError('INTERNAL', `a line has more than ${LINE_CHARACTERS_MAX} characters`);
-    const lines = rest.split('\n');
-    rest = lines.pop()!;
-    yield* lines;
-  }
-  yield rest + decoder.decode();
-}
-
 type Line = {
   readonly custom_id?: unknown;
   readonly response?: {
@@ -193,7 +151,7 @@ type Line = {
 
 /** undefined: no answer about a text */
 function answerOf(text: string): BatchAnswer | undefined {
-  const { custom_id: key, response } = lineIn(text);
+  const { custom_id: key, response }: Line = objectIn(text);
   if (typeof key !== 'string') return undefined;
   const { data, usage } = response?.body ?? {};
   const used = usage?.prompt_tokens;
@@ -201,13 +159,4 @@ function answerOf(text: string): BatchAnswer | undefined {
   if (response?.status_code !== 200) return { key, inputTokens };
   const vector = Float32Array.from(numbersOf(data?.[0]?.embedding ?? []));
   return { key, inputTokens, ...(faultIn(vector) === undefined && { vector }) };
-}
-
-function lineIn(text: string): Line {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : {};
-  } catch {
-    return {};
-  }
 }

@@ -25,6 +25,8 @@ export const gates: readonly Gate[] = [
   { figure: 'activation.p99Ms', threshold: 0.08 },
   { figure: 'idle.diskBytesPerActor', threshold: 1_024 },
   { figure: 'idle.memoryGrowthMb', threshold: 100 },
+  { figure: 'memory-search.idleMb', threshold: 40 },
+  { figure: 'memory-vectors.idleMb', threshold: 40 },
   { figure: 'start.readyMs', threshold: 1_000 },
   { figure: 'start.memoryMb', threshold: 150 },
   { figure: 'run.addedP50Ms', threshold: 5 },

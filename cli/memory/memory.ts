@@ -129,13 +129,17 @@ export async function memoryIndex(options: MemoryOptions): Promise<number> {
 }
 
 export async function memoryReset(options: MemoryOptions): Promise<number> {
-  const { segments } = await opened(options);
-  const names = await segments.list();
-  for (const name of names) await segments.remove(name);
-  if (options.json) printJson({ removed: names.length });
+  const { segments, sessionSegments } = await opened(options);
+  let removed = 0;
+  for (const store of [segments, sessionSegments])
+    for (const name of await store.list()) {
+      await store.remove(name);
+      removed += 1;
+    }
+  if (options.json) printJson({ removed });
   else
     process.stdout.write(
-      `${names.length} ${names.length === 1 ? 'file' : 'files'} with vectors removed; the notes are unchanged\n`,
+      `${removed} ${removed === 1 ? 'file' : 'files'} with vectors removed; the notes are unchanged\n`,
     );
   return exitCodes.ok;
 }
@@ -148,6 +152,8 @@ type Notes = {
   readonly model: string | undefined;
   readonly settings: MemoryToolsOptions;
   readonly segments: BlobSegments;
+  /** of messages of the agent's sessions */
+  readonly sessionSegments: BlobSegments;
   search(this: void, question: Question): Promise<Answer>;
 };
 
@@ -165,13 +171,15 @@ async function opened(options: MemoryOptions): Promise<Notes> {
   const catalog = catalogOf(config, [], tenant);
   const secrets = createSecretMask(knownSecrets(config, process.env));
   const settings = memoryOptions(config, { catalog, blobs, secrets });
-  const segments = new BlobSegments(blobs, address(tenant, 'agent', agentId));
+  const owner = address(tenant, 'agent', agentId);
+  const segments = new BlobSegments(blobs, owner);
   const index = new MemoryIndex({ embedder: settings.embedder, segments });
   return {
     folder,
     model: settings.embedder?.name,
     settings,
     segments,
+    sessionSegments: new BlobSegments(blobs, owner, 'sessions'),
     search: (question) =>
       index.search(new WorkspaceNotes(folder, secrets), {
         ...settings.ranking,

@@ -5,9 +5,10 @@
  * Format, little endian: magic (4 bytes), dimensions (u32), rows (u32); each row: key (16 bytes),
  * scale (f32), upper bytes, lower bytes; SHA-256.
  */
-import { createHash } from 'node:crypto';
+import { createHash, webcrypto } from 'node:crypto';
 import { DIMENSIONS_MAX, type Row, type VectorRows } from './vector-rows.ts';
 
+const { subtle } = webcrypto;
 /** `tpv` and the version of the format */
 const MAGIC = 0x31_76_70_74;
 const HEADER_BYTES = 12;
@@ -17,7 +18,7 @@ const HASH_BYTES = 32;
 export type SegmentRow = Row & { readonly key: string };
 
 /** @param keys of rows that exist, as `keyOf` makes them */
-export function segmentOf(rows: VectorRows, keys: readonly string[]): Uint8Array {
+export async function segmentOf(rows: VectorRows, keys: readonly string[]): Promise<Uint8Array> {
   const { dimensions } = rows;
   const bytes = Buffer.alloc(HEADER_BYTES + keys.length * rowBytes(dimensions) + HASH_BYTES);
   bytes.writeUInt32LE(MAGIC, 0);
@@ -32,41 +33,51 @@ export function segmentOf(rows: VectorRows, keys: readonly string[]): Uint8Array
     bytes.set(bytesOf(lower), at + KEY_BYTES + 4 + dimensions);
     at += rowBytes(dimensions);
   }
-  hashOf(bytes.subarray(0, at)).copy(bytes, at);
+  (await hashOf(bytes.subarray(0, at))).copy(bytes, at);
   return bytes;
 }
 
 /** undefined: damaged, or of another format */
-export function rowsOfSegment(
+export async function rowsOfSegment(
   segment: Uint8Array,
-): { readonly dimensions: number; readonly rows: readonly SegmentRow[] } | undefined {
+): Promise<{ readonly dimensions: number; readonly rows: Iterable<SegmentRow> } | undefined> {
   const bytes = Buffer.from(segment.buffer, segment.byteOffset, segment.byteLength);
   if (bytes.length < HEADER_BYTES + HASH_BYTES || bytes.readUInt32LE(0) !== MAGIC) return undefined;
   const end = bytes.length - HASH_BYTES;
-  if (!hashOf(bytes.subarray(0, end)).equals(bytes.subarray(end))) return undefined;
+  const hash = await hashOf(bytes.subarray(0, end));
+  if (!hash.equals(bytes.subarray(end))) return undefined;
   const [dimensions, count] = [bytes.readUInt32LE(4), bytes.readUInt32LE(8)];
   if (dimensions < 1 || dimensions > DIMENSIONS_MAX) return undefined;
   if (end - HEADER_BYTES !== count * rowBytes(dimensions)) return undefined;
-  const rows = Array.from({ length: count }, (_, n) => {
+  return { dimensions, rows: rowsIn(bytes, dimensions, count) };
+}
+
+function* rowsIn(bytes: Buffer, dimensions: number, count: number): Generator<SegmentRow> {
+  for (let n = 0; n < count; n++) {
     const at = HEADER_BYTES + n * rowBytes(dimensions);
     const upper = bytes.subarray(at + KEY_BYTES + 4, at + KEY_BYTES + 4 + dimensions);
     const lower = bytes.subarray(at + KEY_BYTES + 4 + dimensions, at + rowBytes(dimensions));
-    return {
+    yield {
       key: bytes.toString('base64url', at, at + KEY_BYTES),
       scale: bytes.readFloatLE(at + KEY_BYTES),
       upper: signed(upper),
       lower: signed(lower),
     };
-  });
-  return { dimensions, rows };
+  }
 }
 
 /** 128 bits of the SHA-256. */
 export const keyOf = (text: string | Uint8Array): string =>
   createHash('sha256').update(text).digest().toString('base64url', 0, KEY_BYTES);
 
+/** Differs for other contents: 128 bits of the hash at its end. */
+export const nameOf = (segment: Uint8Array): string =>
+  Buffer.from(segment.subarray(-HASH_BYTES)).toString('base64url', 0, KEY_BYTES);
+
 const rowBytes = (dimensions: number): number => KEY_BYTES + 4 + 2 * dimensions;
-const hashOf = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
+/** In a thread: a segment has up to 8 MB. It is no shared memory. */
+const hashOf = async (bytes: Uint8Array): Promise<Buffer> =>
+  Buffer.from(await subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>));
 const bytesOf = (signedBytes: Int8Array): Uint8Array =>
   new Uint8Array(signedBytes.buffer, signedBytes.byteOffset, signedBytes.byteLength);
 const signed = (bytes: Uint8Array): Int8Array =>

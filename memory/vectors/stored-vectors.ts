@@ -8,9 +8,9 @@
  *     text are left out, so those of deleted notes go.
  *  3. Segments of a model for which a batch is under way stay, although another model is complete.
  */
-import type { Pace } from '../pace.ts';
+import { Pace } from '../pace.ts';
 import { isAwaited, modelsAwaited, readAwaited } from './awaited-texts.ts';
-import { keyOf, rowsOfSegment, segmentOf } from './segment.ts';
+import { keyOf, nameOf, rowsOfSegment, segmentOf } from './segment.ts';
 import type { SegmentStore } from './segment-store.ts';
 import { rowOf, VectorRows } from './vector-rows.ts';
 
@@ -81,20 +81,21 @@ export class StoredVectors {
   async #read(name: string, pace: Pace): Promise<boolean> {
     if (this.#segments.has(name)) return true;
     const bytes = await this.#store!.read(name);
-    await pace.pause();
     if (bytes === undefined) return false;
-    const segment = rowsOfSegment(bytes);
+    const segment = await rowsOfSegment(bytes);
     if (segment === undefined) {
       await this.#store!.remove(name);
       return true;
     }
     this.rows ??= new VectorRows(segment.dimensions);
     if (segment.dimensions !== this.rows.dimensions) return true;
-    for (const row of segment.rows) this.rows.put(row.key, row);
-    this.#segments.set(
-      name,
-      segment.rows.map(({ key }) => key),
-    );
+    const keys: string[] = [];
+    for (const row of segment.rows) {
+      this.rows.put(row.key, row);
+      keys.push(row.key);
+      if (pace.isDue) await pace.pause();
+    }
+    this.#segments.set(name, keys);
     return true;
   }
 
@@ -107,8 +108,7 @@ export class StoredVectors {
     const saved = [...this.#unsaved].filter((key) => this.has(key));
     await this.#write(saved);
     for (const key of saved) this.#unsaved.delete(key);
-    const unused = this.rows.keys().filter((key) => !isUsed(key));
-    if (unused.length > UNUSED_MAX + this.rows.size / 2)
+    if ((await this.#unused(isUsed)) > UNUSED_MAX + this.rows.size / 2)
       return this.#merge([...this.#segments], isUsed);
     const partial = [...this.#segments].filter(([, keys]) => keys.length < SEGMENT_ROWS_MAX);
     if (partial.length > PARTIAL_MAX) await this.#merge(partial, isUsed);
@@ -133,6 +133,16 @@ export class StoredVectors {
     return this.#store ? readAwaited(this.#store, this.#model) : new Set();
   }
 
+  async #unused(isUsed: (key: string) => boolean): Promise<number> {
+    const pace = new Pace();
+    let unused = 0;
+    for (const key of this.rows!.keys()) {
+      if (!isUsed(key)) unused += 1;
+      if (pace.isDue) await pace.pause();
+    }
+    return unused;
+  }
+
   /** Writes the used vectors of these segments into fewer ones. */
   async #merge(
     segments: readonly (readonly [name: string, keys: readonly string[]])[],
@@ -153,8 +163,8 @@ export class StoredVectors {
     const names: string[] = [];
     for (let from = 0; from < keys.length; from += SEGMENT_ROWS_MAX) {
       const own = keys.slice(from, from + SEGMENT_ROWS_MAX);
-      const segment = segmentOf(this.rows!, own);
-      const name = `${this.#model}/${keyOf(segment)}`;
+      const segment = await segmentOf(this.rows!, own);
+      const name = `${this.#model}/${nameOf(segment)}`;
       await this.#store!.write(name, segment);
       this.#segments.set(name, own);
       names.push(name);

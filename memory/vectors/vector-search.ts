@@ -223,10 +223,12 @@ export class VectorSearch {
   async #load(): Promise<void> {
     // First the list, which is removed after the vectors of the batch are stored.
     this.#awaited = await this.#vectors.awaited();
-    await this.#vectors.load(new Pace());
+    const pace = new Pace();
+    await this.#vectors.load(pace);
     for (const key of this.#used) {
       if (this.#vectors.has(key)) this.#missing.delete(key);
       else if (!this.#refused.has(key)) this.#missing.add(key);
+      if (pace.isDue) await pace.pause();
     }
   }
 

@@ -1,5 +1,7 @@
 /** Messages of sessions that an agent finds with memory_search, and those that it does not. */
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { scratchFolder } from '../runtime/config/folder.ts';
+import { openEmbeddingServer } from '../servers/embedding-server.ts';
 import { install, type Installation } from './installation.ts';
 
 const MAIN = 'agent:main:main';
@@ -78,6 +80,44 @@ it('finds no session from a sandbox that may not read it', async () => {
     path: MAIN,
     text: '',
   });
+});
+
+it('finds messages by their meaning where a model is configured, as far as the caller may read them', {
+  timeout: 60_000,
+}, async () => {
+  const server = await openEmbeddingServer();
+  onTestFinished(() => server.close());
+  const local = { api: 'openai-completions', baseUrl: server.openAiUrl, apiKey: 'key' };
+  const search = { sessions: true, model: 'local/concepts', minScore: 0.8 };
+  const data = scratchFolder();
+  const meaning = { ...config(true), models: { providers: { local } }, memory: { search } };
+  const troupe = await install({ config: meaning, data });
+  await troupe.run(DESK, 'Con mèo tên là Miu.');
+  await troupe.run(OTHER, 'Con mèo khác.');
+  await troupe.run(MAIN, 'Con mèo của tôi.');
+  const kitten = { query: 'kitten', corpus: 'sessions' };
+  const answer = await call(troupe, MAIN, 'memory_search', kitten);
+  expect(JSON.parse(answer)).toMatchObject({
+    mode: 'hybrid',
+    provider: 'local',
+    results: [{ path: DESK, snippet: expect.stringContaining('Con mèo tên là Miu.') }],
+  });
+  const sentOnce = () =>
+    expect(server.texts.flat().filter((text) => /^## user.*Miu/s.test(text))).toHaveLength(1);
+  sentOnce();
+  // this session is sandboxed, and sees only its subagents
+  expect(await found(troupe, DESK, 'memory_search', kitten)).toEqual([]);
+  const both = JSON.parse(
+    await call(troupe, MAIN, 'memory_search', { ...kitten, corpus: 'all' }),
+  ) as { mode: string; results: { path: string }[] };
+  expect(both.mode).toBe('hybrid');
+  expect(both.results.map(({ path }) => path)).toContain(DESK);
+
+  // vectors of messages are stored, apart from those of notes
+  await troupe.stop();
+  const again = await install({ config: meaning, data });
+  expect(await found(again, MAIN, 'memory_search', kitten)).toContain(DESK);
+  sentOnce();
 });
 
 it('finds none unless the configuration says so', async () => {

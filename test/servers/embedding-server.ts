@@ -3,6 +3,7 @@
  * three languages: texts about the same concepts have nearly the same vector.
  */
 import { BatchApi } from './batch-api.ts';
+import { GoogleBatchApi } from './google-batch-api.ts';
 import { type FaultyServer, json, openFaultyServer, type Received } from './http-faults.ts';
 
 export type EmbeddingServer = FaultyServer & {
@@ -15,6 +16,8 @@ export type EmbeddingServer = FaultyServer & {
   readonly bodies: Record<string, unknown>[];
   /** of the API of OpenAI */
   readonly batches: BatchApi;
+  /** of the API of Gemini */
+  readonly googleBatches: GoogleBatchApi;
   readonly keys: (string | undefined)[];
   /** Changes the vectors of the next answers. */
   change: (vectors: number[][]) => number[][];
@@ -55,8 +58,13 @@ export async function openEmbeddingServer(): Promise<EmbeddingServer> {
     const answer = ofOpenAi({ header: () => key }, body, own);
     return { status: answer.status, body: JSON.parse(String(answer.body)) as object };
   });
+  const googleBatches = new GoogleBatchApi((text, dimensions) => {
+    if (own.refuses(text)) return undefined;
+    own.texts.push([text]);
+    return vectorsOf([text], dimensions, own)[0];
+  });
   const http = await openFaultyServer(async (request) => {
-    const ofBatch = await batches.answer(request);
+    const ofBatch = googleBatches.answer(request) ?? (await batches.answer(request));
     if (ofBatch) return ofBatch;
     const body = JSON.parse(request.body.toString()) as Record<string, unknown>;
     own.bodies.push(body);
@@ -72,6 +80,7 @@ export async function openEmbeddingServer(): Promise<EmbeddingServer> {
     texts: [],
     bodies: [],
     batches,
+    googleBatches,
     keys: [],
     change: (vectors) => vectors,
     refuses: (text) => text.trim() === '',

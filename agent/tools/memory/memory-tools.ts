@@ -15,9 +15,12 @@ import {
   type MemoryFiles,
   type Question,
   type Ranking,
+  type SegmentStore,
 } from '../../../memory/index.ts';
 import { type Address, address } from '../../../protocols/address.ts';
+import { defined } from '../../../protocols/defined.ts';
 import type { NoteHit } from '../../../protocols/memory.ts';
+import { sum } from '../../../protocols/models/model-usage.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
 import { subagentAddress } from '../../../protocols/subagent.ts';
 import { orRefusal, workspaceFor } from '../files/file-access.ts';
@@ -77,6 +80,8 @@ export type MemoryToolsOptions = MemoryIndexesOptions & {
   readonly ranking?: Ranking;
   /** whether messages of sessions are found, too; default false */
   readonly sessions?: boolean;
+  /** where vectors of the messages of an agent are stored */
+  readonly sessionSegmentsOf?: (owner: Address) => SegmentStore;
 };
 
 /** @param indexes shared with others that search the same notes */
@@ -84,7 +89,8 @@ export function createMemoryTools(
   options: MemoryToolsOptions,
   indexes = new MemoryIndexes(options),
 ): readonly Tool[] {
-  const messageIndexes = new MemoryIndexes();
+  const { embedder, sessionSegmentsOf: segmentsOf } = options;
+  const messageIndexes = new MemoryIndexes({ embedder, ...defined({ segmentsOf }) });
   const ofNotes = async (question: Question, context: ToolContext): Promise<CorpusAnswer> => {
     const { files, allows } = await notesOf(context);
     const answer = await indexes.search(context.workspaceOf, files, { ...question, allows });
@@ -109,12 +115,12 @@ export function createMemoryTools(
         orRefusal(async () => {
           const { corpus = 'memory' } = args;
           const question = searchOf(args, options, context);
-          if (corpus === 'sessions') return resultsOf({}, [await ofSessions(question, context)]);
-          const notes = await ofNotes(question, context);
+          if (corpus === 'sessions')
+            return resultsOf(options, [await ofSessions(question, context)]);
           if (corpus === 'memory' || whyNoSessions(context, options) !== undefined)
-            return resultsOf(options, [notes]);
-          const messages = await ofSessions(question, context);
-          return resultsOf(options, [notes, messages], question.maxResults);
+            return resultsOf(options, [await ofNotes(question, context)]);
+          const both = [ofNotes(question, context), ofSessions(question, context)];
+          return resultsOf(options, await Promise.all(both), question.maxResults);
         }),
     }),
     defineTool({
@@ -194,7 +200,10 @@ const searchOf = (
   now,
 });
 
-/** @param most results of several answers, which are ordered by their scores */
+/**
+ * @param answers at least one @param most results of several answers, which are ordered by their
+ * scores
+ */
 function resultsOf(
   { embedder }: Pick<MemoryToolsOptions, 'embedder'>,
   answers: readonly CorpusAnswer[],
@@ -202,7 +211,11 @@ function resultsOf(
 ): ToolResult {
   const [provider = 'none'] = embedder?.name.split('/') ?? [];
   const model = embedder?.name.slice(provider.length + 1) ?? 'none';
-  const [{ mode, whyText, refused, notStored, usage }] = answers as [CorpusAnswer];
+  const mode = answers.every((answer) => answer.mode === 'hybrid') ? 'hybrid' : 'text';
+  const whyText = answers.map((answer) => answer.whyText).find((why) => why !== undefined);
+  const notStored = answers.map((answer) => answer.notStored).find((why) => why !== undefined);
+  const refused = answers.reduce((all, answer) => all + answer.refused, 0);
+  const usage = answers.map((answer) => answer.usage).reduce(sum);
   const left = answers.flatMap((answer) => answer.left);
   const found = answers.flatMap(({ corpus, hits }) => hits.map((hit) => resultOf(hit, corpus)));
   const results =

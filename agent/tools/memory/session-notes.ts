@@ -1,7 +1,7 @@
 /**
- * SessionNotes: the messages of an agent's sessions, as notes that are searched by their words.
- * Each session is one file: a heading for each message, then its text. Prompts, reasoning and
- * results of tools are no part of it.
+ * SessionNotes: the messages of an agent's sessions, as notes that are searched. Each session is
+ * one file: a heading for each message, then its text. Prompts, reasoning and results of tools are
+ * no part of it.
  *
  * Boundary: one index serves all sessions of the agent, so all of them are listed. What a caller
  * may find or read of them, `readable` decides.

@@ -15,7 +15,7 @@ import {
   NOTES_MAX,
 } from '../../../memory/index.ts';
 import { pathsBelow, systemClock } from '../../../runtime/index.ts';
-import { maskedLines, maskedNote } from './masked-note.ts';
+import { maskedLines, maskedNote, type NoteMask } from './masked-note.ts';
 import type { SecretMask } from '../secret-mask.ts';
 import { openToRead, PathRefused, workspacePath } from '../files/paths.ts';
 
@@ -45,10 +45,10 @@ export function noteOf(
 
 export class WorkspaceNotes implements MemoryFiles {
   readonly #root: string;
-  readonly #secrets: Pick<SecretMask, 'text'>;
+  readonly #secrets: NoteMask;
 
   /** @param secrets masked before a text is cut, which could leave a part of a value */
-  constructor(root: string, secrets: Pick<SecretMask, 'text'>) {
+  constructor(root: string, secrets: NoteMask) {
     this.#root = root;
     this.#secrets = secrets;
   }
@@ -88,7 +88,7 @@ export class WorkspaceNotes implements MemoryFiles {
         const note = text.decode(await file.readFile());
         const [before, after] = [stampOf(found), stampOf(await file.stat({ bigint: true }))];
         const stamp = before === after ? before : undefined;
-        return maskedNote(note, { path: at.path, stamp }, this.#secrets);
+        return await maskedNote(note, { path: at.path, stamp }, this.#secrets);
       } finally {
         await file.close();
       }

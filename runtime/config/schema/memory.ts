@@ -38,7 +38,7 @@ export const memorySection = section('the notes of agents', {
     sessions: Type.Boolean({
       default: false,
       description:
-        'also find messages of the agent’s sessions, by their words, as far as `sessions_history` shows them, with `corpus` `all` or `sessions`',
+        'also find messages of the agent’s sessions, with `model` also by their meaning, as far as `sessions_history` shows them, with `corpus` `all` or `sessions`',
     }),
     mmr: section('results that are unlike each other', {
       enabled: Type.Boolean({ default: false, description: 'prefer them' }),

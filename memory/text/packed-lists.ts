@@ -1,0 +1,162 @@
+/**
+ * Packed lists: very many lists of small numbers in a few arrays of bytes. As an object each, the
+ * lists of 40,000 words take several times as much memory, and keep the garbage collector busy.
+ *
+ * A number takes one byte for each 7 bits. A list that is full moves to a place that is half as
+ * large again; the place that it leaves is used by other lists.
+ */
+const BLOCK_BYTES_MIN = 4_096;
+const BLOCK_BYTES_MAX = 262_144;
+/** A larger place is a block of its own. */
+const SHARED_BYTES_MAX = BLOCK_BYTES_MAX / 8;
+
+/** Whole numbers by index, 0 where none was set. It grows. */
+export class Column {
+  data = new Int32Array(16);
+
+  get(at: number): number {
+    return this.data[at] ?? 0;
+  }
+
+  set(at: number, value: number): void {
+    if (at >= this.data.length) {
+      const more = new Int32Array(Math.ceil(Math.max(at + 1, this.data.length * 1.5)));
+      more.set(this.data);
+      this.data = more;
+    }
+    this.data[at] = value;
+  }
+}
+
+export class PackedLists {
+  readonly #blocks: Uint8Array[] = [];
+  /** of the block that is being filled: its number, and the bytes of it that are given away */
+  #filled = -1;
+  #given = 0;
+  /** by list: its block, its place there, the size of the place, and the bytes that it has */
+  readonly #block = new Column();
+  readonly #at = new Column();
+  readonly #size = new Column();
+  readonly #length = new Column();
+  /** by size: places that lists have left, as pairs of block and place */
+  readonly #free: number[][] = [];
+
+  /** @param values 0 to 2^31 - 1 each */
+  append(list: number, values: readonly number[]): void {
+    const length = this.#length.get(list);
+    let end = length;
+    for (const value of values) end += bytesOf(value);
+    if (end > bytesOfSize(this.#size.get(list))) this.#move(list, end);
+    const block = this.#blocks[this.#block.get(list)]!;
+    let at = this.#at.get(list) + length;
+    for (const value of values) at = put(block, at, value);
+    this.#length.set(list, end);
+  }
+
+  /** The bytes of a list, until the next change of any list; empty for an unknown one. */
+  bytes(list: number): Uint8Array {
+    const at = this.#at.get(list);
+    return this.#blocks[this.#block.get(list)]?.subarray(at, at + this.#length.get(list)) ?? EMPTY;
+  }
+
+  /** In the order in which they were appended. */
+  numbers(list: number): number[] {
+    const bytes = this.bytes(list);
+    const found: number[] = [];
+    for (let at = 0; at < bytes.length; ) {
+      let value = 0;
+      for (let shift = 0; ; shift += 7) {
+        const byte = bytes[at++]!;
+        value |= (byte & 127) << shift;
+        if (byte < 128) break;
+      }
+      found.push(value);
+    }
+    return found;
+  }
+
+  /** Removes the first such number of a list. @returns whether others are left */
+  remove(list: number, value: number): boolean {
+    const bytes = this.bytes(list);
+    let [from, at] = [0, 0];
+    for (let found = -1; at < bytes.length && found !== value; ) {
+      [from, found] = [at, 0];
+      for (let shift = 0; ; shift += 7) {
+        const byte = bytes[at++]!;
+        found |= (byte & 127) << shift;
+        if (byte < 128) break;
+      }
+      if (found !== value) from = at;
+    }
+    bytes.copyWithin(from, at);
+    this.#length.set(list, bytes.length - (at - from));
+    return bytes.length > at - from;
+  }
+
+  /** Afterwards it is empty, and takes no place. */
+  clear(list: number): void {
+    const size = this.#size.get(list);
+    if (size > 0) (this.#free[size] ??= []).push(this.#block.get(list), this.#at.get(list));
+    this.#size.set(list, 0);
+    this.#length.set(list, 0);
+  }
+
+  #move(list: number, bytes: number): void {
+    const before = this.bytes(list);
+    this.clear(list);
+    const size = sizeOf(bytes);
+    const free = this.#free[size];
+    const at = free?.pop();
+    const [block, place] = at === undefined ? this.#place(bytesOfSize(size)) : [free!.pop()!, at];
+    this.#blocks[block]!.set(before, place);
+    this.#block.set(list, block);
+    this.#at.set(list, place);
+    this.#size.set(list, size);
+    this.#length.set(list, before.length);
+  }
+
+  #place(bytes: number): readonly [block: number, place: number] {
+    if (bytes > SHARED_BYTES_MAX) return [this.#blocks.push(new Uint8Array(bytes)) - 1, 0];
+    const filled = this.#blocks[this.#filled]?.length ?? 0;
+    if (this.#given + bytes > filled) {
+      const next = Math.min(BLOCK_BYTES_MAX, Math.max(BLOCK_BYTES_MIN, bytes, 2 * filled));
+      this.#filled = this.#blocks.push(new Uint8Array(next)) - 1;
+      this.#given = 0;
+    }
+    const place = this.#given;
+    this.#given += bytes;
+    return [this.#filled, place];
+  }
+}
+
+const EMPTY = new Uint8Array(0);
+
+/** 0, 4, 6, 8, 12, 16, 24, 32 and so on. */
+const bytesOfSize = (size: number): number =>
+  size === 0 ? 0 : (size % 2 === 1 ? 4 : 6) << ((size - 1) >> 1);
+
+/** The least one with so many bytes, which are at least 1. */
+function sizeOf(bytes: number): number {
+  let size = 1;
+  while (bytesOfSize(size) < bytes) size += 1;
+  return size;
+}
+
+function bytesOf(value: number): number {
+  if (value < 2 ** 7) return 1;
+  if (value < 2 ** 14) return 2;
+  if (value < 2 ** 21) return 3;
+  return value < 2 ** 28 ? 4 : 5;
+}
+
+/** @returns the place after it */
+function put(bytes: Uint8Array, from: number, value: number): number {
+  let at = from;
+  let rest = value;
+  while (rest > 127) {
+    bytes[at++] = (rest & 127) | 128;
+    rest >>>= 7;
+  }
+  bytes[at] = rest;
+  return at + 1;
+}
