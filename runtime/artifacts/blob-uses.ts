@@ -82,6 +82,10 @@ export class BlobUses implements UnusedArtifacts {
     return [...found].flatMap(([hash, isDue]) => (isDue && hash > after ? [hash] : [])).toSorted();
   }
 
+  async bytesOf(tenant: string, hash: string): Promise<number> {
+    return (await this.#usesOf(tenant, hash))[0]?.bytes ?? 0;
+  }
+
   /** Removes a file with the records of its uses. */
   async forget(tenant: string, hash: string): Promise<void> {
     const { blobs, fileOf } = this.#o;

@@ -54,6 +54,11 @@ export class FolderRoom implements UnusedArtifacts {
     return [...found].filter((hash) => hash > after).toSorted();
   }
 
+  async bytesOf(tenant: string, hash: string): Promise<number> {
+    const found = await stat(fileOf(this.#o.path, tenant, hash)).catch(() => undefined);
+    return found?.size ?? 0;
+  }
+
   async remove(tenant: string, hash: string, before: number): Promise<boolean> {
     const { path, aside } = this.#o;
     const file = fileOf(path, tenant, hash);
