@@ -13,7 +13,13 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { address } from '../../protocols/address.ts';
 import { auditAddress, auditDay, type AuditNote } from '../../protocols/audit.ts';
 import { NO_ITEMS, type RetentionCounts, type RetentionRow } from '../../protocols/retention.ts';
-import { createSystem, defineActor, openNats, type NatsPorts, type System } from '../../runtime/index.ts';
+import {
+  createSystem,
+  defineActor,
+  openNats,
+  type NatsPorts,
+  type System,
+} from '../../runtime/index.ts';
 import { MemoryState } from '../../runtime/state/memory.ts';
 import { connectTo } from '../kill/conversations.ts';
 import { kill, type Program, startGateway, startWorker } from '../kill/program.ts';
