@@ -19,6 +19,8 @@ export type OpenArtifactsOptions = {
    * listen
    */
   readonly publicUrl?: () => string;
+  /** of one tenant's files, read again for each file; default as the configuration has it */
+  readonly bytesMax?: () => number;
   readonly clock?: Clock;
   /** of the joined cell, which stores files unless another bucket is configured */
   readonly blobs?: Blobs;
@@ -47,7 +49,8 @@ export async function openArtifacts(
   options: OpenArtifactsOptions = {},
 ): Promise<Artifacts> {
   const { publicUrl, artifacts } = config.a2a;
-  const { encryptionKey, mimeTypes, bytesMax } = artifacts;
+  const { encryptionKey, mimeTypes } = artifacts;
+  const { bytesMax = () => artifacts.bytesMax } = options;
   const clock = options.clock ? { clock: options.clock } : {};
   const bucket = openBucket(config, options);
   if (bucket) return bucket;

@@ -12,7 +12,7 @@ import { TenantRoom } from './tenant-room.ts';
 export type BlobUsesOptions = {
   readonly blobs: Blobs;
   /** bytes of one tenant */
-  readonly bytesMax: number;
+  readonly bytesMax: () => number;
   readonly clock: Clock;
   /** name of a file's blob */
   readonly fileOf: (tenant: string, hash: string) => string;

@@ -17,7 +17,7 @@ export type FolderRoomOptions = {
   /** folder inside it, of the same file system, where taken files wait */
   readonly aside: string;
   /** bytes of one tenant */
-  readonly bytesMax: number;
+  readonly bytesMax: () => number;
   readonly clock: Clock;
 };
 
