@@ -86,8 +86,8 @@ async function audited(at: number): Promise<void> {
     records: [{ ...record, on: { key: KEYS[0]! } } as AuditNote['records'][number]],
   };
   const principal = { sub: 'otto', roles: ['operator'] };
-  const told = await system.tell(auditAddress('default', auditDay(at)), note, { principal });
-  expect(told.kind).toBe('accepted');
+  const answer = await system.tell(auditAddress('default', auditDay(at)), note, { principal });
+  expect(answer.kind).toBe('accepted');
 }
 
 /** As the replica of this process has them. */

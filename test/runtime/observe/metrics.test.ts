@@ -30,7 +30,7 @@ describe('metrics', () => {
     ]);
   });
 
-  // A share since the last scrape told each of two scrapers about the pause of the other one.
+  // A share since the last scrape depended on when another scraper had read it.
   it('show the busy share of the event loop to any number of scrapers', async () => {
     const metrics = createMetrics({ process: false });
     metrics.watch({ status: () => [], nodes: () => [] });
