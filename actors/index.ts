@@ -49,6 +49,7 @@ import { look } from './schedule/effects/look.ts';
 import { scheduleMachine } from './schedule/machine.ts';
 import { withPlaces } from './schedule/migrate.ts';
 import { sequenceMachine } from './sequence/machine.ts';
+import { sessionHistory } from './session/history-kept.ts';
 import { sessionMachine } from './session/machine.ts';
 import { withAgentLoop } from './session/migrate.ts';
 import { subagentMachine } from './subagent/machine.ts';
@@ -137,7 +138,7 @@ const conversationActors = (): ActorDefinition[] => [
     workTimers: ['runTimeout'],
     // one that is deleted; a message that comes later begins another under its key
     whenDone: 'forget',
-    history: { keep: 'full', days: 7 },
+    history: sessionHistory,
   }),
   // A failed conversation resumes: a restart would request a turn a second time.
   defineActor({

@@ -2,6 +2,7 @@
 import { activation } from './activation.ts';
 import { agent2agent } from './agent2agent.ts';
 import { ask } from './ask.ts';
+import { backup, clusterBackup } from './backup.ts';
 import { busyDisk } from './busy-disk.ts';
 import { channels } from './channels.ts';
 import { clusterFailover, clusterFailoverCold } from './cluster-failover.ts';
@@ -40,6 +41,7 @@ export const scenarios: readonly Scenario[] = [
   hop,
   ask,
   busyDisk,
+  backup,
   activation,
   idle,
   start,
@@ -65,6 +67,7 @@ export const scenarios: readonly Scenario[] = [
   clusterTakeover,
   clusterRun,
   clusterUpgrade,
+  clusterBackup,
   clusterSpawn,
   clusterPingpong,
   clusterActors,

@@ -47,6 +47,7 @@ import { localAgents, AgentRegistration } from '../actors/registry/agent-registr
 import type { TaskParts } from './task-parts.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { openAgent2Agent } from './agent2agent.ts';
+import { liveOutstanding } from './live-limits.ts';
 
 export type A2a = {
   readonly edge: Edge;
@@ -118,7 +119,7 @@ function openEdge({
   quota,
   reads,
 }: EdgeParts): Edge {
-  const { locality, localities, outstanding } = config.a2a;
+  const { locality, localities } = config.a2a;
   const { artifactsLocality } = tasks.services;
   const { log, metrics } = processServices;
   const served = createEdge({
@@ -130,7 +131,7 @@ function openEdge({
     clock: systemClock,
     ...defined({ locality, artifactsLocality }),
     localities,
-    outstanding,
+    outstanding: liveOutstanding(processServices.live),
     tasksMax: () => processServices.live.now.a2a.quota.tasksMax,
     open: (envelope) => tasks.sealer.open(envelope),
     artifacts: tasks.services.artifacts,

@@ -33,6 +33,7 @@ import { type ClusterBroker, openNatsEntryPoint } from './nats-entry-point.ts';
 import { operationServices } from './operation-services.ts';
 import type { GatewayServices } from './process-services.ts';
 import type { TaskParts } from './task-parts.ts';
+import { liveRateLimit } from './live-limits.ts';
 
 /** The gateway with the entry point for other programs, which closes first. */
 export async function openGateway(
@@ -106,7 +107,7 @@ function listen(
     system,
     port: config.gateway.port,
     host: bindHost(config),
-    auth: gatewayAuth(config),
+    auth: { ...gatewayAuth(config), rateLimit: liveRateLimit(processServices.live) },
     tenant: DEFAULT_TENANT,
     tenancy: tenancyOf(config),
     whois: whoisByTailscale(config.gateway.tailscale.binary, systemClock),

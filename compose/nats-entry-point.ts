@@ -6,6 +6,7 @@ import { type Pubsub, type System, systemClock } from '../runtime/index.ts';
 import { BearerGuesses, createAuthFailures } from '../channels/gateway/auth/bearer-guesses.ts';
 import { AddressList } from '../channels/gateway/auth/client-address.ts';
 import type { ProcessServices } from './process-services.ts';
+import { liveOutstanding, liveRateLimit } from './live-limits.ts';
 import { gatewayAuth } from '../channels/gateway/auth/configured-auth.ts';
 import { tenancyOf } from '../channels/tenancy.ts';
 
@@ -28,7 +29,9 @@ export async function openNatsEntryPoint(
   { pubsub, node }: ClusterBroker,
 ): Promise<NatsEntryPoint> {
   const { startNatsEntryPoint } = await import('../channels/nats/entry-point.ts');
-  const secrets = { auth: gatewayAuth(config), tenancy: tenancyOf(config) };
+  const { live } = processServices;
+  const auth = { ...gatewayAuth(config), rateLimit: liveRateLimit(live) };
+  const secrets = { auth, tenancy: tenancyOf(config) };
   const failures = createAuthFailures(secrets, systemClock);
   return startNatsEntryPoint({
     guesses: new BearerGuesses({ ...secrets, failures, proxies: new AddressList() }),
@@ -37,7 +40,7 @@ export async function openNatsEntryPoint(
     pubsub,
     node,
     env: config.nats.env,
-    outstanding: config.a2a.outstanding,
+    outstanding: liveOutstanding(live),
     clock: systemClock,
     log: processServices.log,
   });

@@ -58,11 +58,12 @@ export type TaskParts = {
  */
 export async function openTaskParts(
   config: Config,
-  processServices: Pick<ProcessServices, 'metrics' | 'bucket' | 'blobs' | 'services'>,
+  processServices: Pick<ProcessServices, 'metrics' | 'bucket' | 'blobs' | 'services' | 'live'>,
   { actions: own = [], processes = [] }: OwnAgents = {},
   blobs?: Blobs,
 ): Promise<TaskParts> {
-  const { metrics, bucket, blobs: cellBlobs } = processServices;
+  const { metrics, bucket, blobs: cellBlobs, live } = processServices;
+  const bytesMax = () => live.now.a2a.artifacts.bytesMax;
   const maskSecrets = maskOf(processServices);
   const { home, a2a } = config;
   let url = withoutSlash(a2a.publicUrl ?? gatewayOrigin(config));
@@ -78,7 +79,7 @@ export async function openTaskParts(
     ...processes.map(actionOf),
   ]);
   const shipped = a2a.agents.includes('factory') ? factoryProcesses() : [];
-  const artifacts = await openArtifacts(config, { publicUrl, ...defined({ blobs }) });
+  const artifacts = await openArtifacts(config, { publicUrl, bytesMax, ...defined({ blobs }) });
   bucket.open(artifacts);
   if (blobs) cellBlobs.open(blobs);
   // If other machines have no access, agents on this machine may be called.

@@ -1,9 +1,10 @@
 /** Selects the artifact bucket of a configuration. */
 import { join } from 'node:path';
+import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { BlobArtifacts, type BlobArtifactsOptions } from '../runtime/artifacts/blob-artifacts.ts';
 import { openFolderArtifacts } from '../runtime/artifacts/folder.ts';
-import { openS3Artifacts } from '../runtime/artifacts/s3.ts';
+import { openS3Artifacts, type S3Artifacts } from '../runtime/artifacts/s3.ts';
 import { sealingKey } from '../runtime/artifacts/sealed-file.ts';
 import { urlKeyFile } from '../runtime/artifacts/signing-key.ts';
 import { gatewayOrigin, type Config } from '../runtime/config/index.ts';
@@ -18,6 +19,8 @@ export type OpenArtifactsOptions = {
    * listen
    */
   readonly publicUrl?: () => string;
+  /** of one tenant's files, read again for each file; default as the configuration has it */
+  readonly bytesMax?: () => number;
   readonly clock?: Clock;
   /** of the joined cell, which stores files unless another bucket is configured */
   readonly blobs?: Blobs;
@@ -46,13 +49,11 @@ export async function openArtifacts(
   options: OpenArtifactsOptions = {},
 ): Promise<Artifacts> {
   const { publicUrl, artifacts } = config.a2a;
-  const { s3, encryptionKey, mimeTypes, bytesMax } = artifacts;
+  const { encryptionKey, mimeTypes } = artifacts;
+  const { bytesMax = () => artifacts.bytesMax } = options;
   const clock = options.clock ? { clock: options.clock } : {};
-  if (s3) {
-    const { accessKeyId, secretAccessKey, ...place } = s3;
-    const keys = { accessKeyId: accessKeyId.reveal(), secretAccessKey: secretAccessKey.reveal() };
-    return openS3Artifacts({ ...place, ...keys, mimeTypes, ...clock });
-  }
+  const bucket = openBucket(config, options);
+  if (bucket) return bucket;
   const base = publicUrl?.replace(/\/+$/, '');
   const url =
     base === undefined ? (options.publicUrl ?? (() => gatewayOrigin(config))) : () => base;
@@ -67,6 +68,24 @@ export async function openArtifacts(
   const cell = new BlobArtifacts({ ...common, ...(await cellKeys(config)), blobs: options.blobs });
   return withFolder(cell, await folder());
 }
+
+/** The configured S3-compatible store; undefined without one. */
+export function openBucket(
+  { a2a }: Pick<Config, 'a2a'>,
+  { clock }: Pick<OpenArtifactsOptions, 'clock'> = {},
+): S3Artifacts | undefined {
+  const { s3, mimeTypes } = a2a.artifacts;
+  if (!s3) return undefined;
+  const { accessKeyId, secretAccessKey, ...place } = s3;
+  const keys = { accessKeyId: accessKeyId.reveal(), secretAccessKey: secretAccessKey.reveal() };
+  return openS3Artifacts({ ...place, ...keys, mimeTypes, ...defined({ clock }) });
+}
+
+/** Existing files are imported whatever limits this configuration sets. */
+export const anyFile = (config: Config): Config => {
+  const artifacts = { ...config.a2a.artifacts, mimeTypes: ['*/*'], bytesMax: 2 ** 52 };
+  return { ...config, a2a: { ...config.a2a, artifacts } };
+};
 
 /** They exist once the process has joined its cell. */
 async function cellKeys(

@@ -103,7 +103,7 @@ async function* filesBelow(home: string, folder: string): AsyncGenerator<string>
 /** The configuration with references to secrets, and what is left out, one line each. */
 export async function backupConfig(
   { config, file }: LoadedConfig,
-  isSealed: boolean,
+  { isSealed, withBucket }: { readonly isSealed: boolean; readonly withBucket: boolean },
 ): Promise<BackupConfig> {
   const { home } = config;
   const portable = file ? portableConfig(file, knownSecrets(config, process.env)) : undefined;
@@ -124,7 +124,8 @@ export async function backupConfig(
   for (const place of places)
     if (place && !`${place}/`.startsWith(`${home}/`))
       leftOut.push(`${place}: is outside of the data folder; back it up in another way`);
-  if (artifacts.s3) leftOut.push(`the bucket ${artifacts.s3.bucket}: its files stay there`);
+  if (artifacts.s3 && !withBucket)
+    leftOut.push(`the bucket ${artifacts.s3.bucket}: its files stay there`);
   return {
     ...(portable && { text: portable.text }),
     secrets: [...(portable?.secrets ?? [])],

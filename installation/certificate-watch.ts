@@ -92,7 +92,7 @@ export class CertificateWatch {
       const isFirst = this.#seen === undefined && this.#fault === undefined;
       this.#seen = content;
       checkCertificate(defined({ ca, cert, key }));
-      if (cert !== undefined) this.#expiresAtMs = Date.parse(new X509Certificate(cert).validTo);
+      if (cert !== undefined) this.#noteValidity(new X509Certificate(cert));
       if (cert !== undefined && key !== undefined) this.#onValid({ cert, key });
       this.#fault = undefined;
       if (!isFirst) this.#log.info({}, `${name} changed: ${onChange}`);
@@ -105,6 +105,26 @@ export class CertificateWatch {
       const stays = this.#pair === undefined && this.#use === OF_GATEWAY ? '' : `, ${onFault}`;
       this.#log.warn({ alarm: true }, `${name} cannot be used${stays}: ${message}`);
     }
+  }
+
+  /** A certificate outside of its time can be served, but clients refuse it. */
+  #noteValidity({ validFrom, validTo }: X509Certificate): void {
+    const { name } = this.#use;
+    const [fromMs, toMs] = [Date.parse(validFrom), Date.parse(validTo)];
+    this.#expiresAtMs = toMs;
+    const nowMs = Date.now();
+    const day = (ms: number) => new Date(ms).toISOString();
+    if (toMs <= nowMs)
+      this.#log.warn(
+        { alarm: true },
+        `${name}: expired on ${day(toMs)}, so others refuse it: replace ${this.#files.certFile}`,
+      );
+    else if (fromMs > nowMs)
+      this.#log.warn(
+        { alarm: true },
+        `${name}: valid only from ${day(fromMs)}, so others refuse it: set the clock of this ` +
+          `machine, or replace ${this.#files.certFile}`,
+      );
   }
 
   #onValid(pair: CertificatePair): void {

@@ -37,6 +37,9 @@ const ofBoth = (cell: UnusedArtifacts, folder: UnusedArtifacts): UnusedArtifacts
     const found = [...(await cell.list(...place)), ...(await folder.list(...place))];
     return [...new Set(found)].toSorted();
   },
+  async bytesOf(...file) {
+    return (await cell.bytesOf(...file)) + (await folder.bytesOf(...file));
+  },
   async remove(...file) {
     const isGone = await cell.remove(...file);
     return (await folder.remove(...file)) && isGone;

@@ -74,14 +74,14 @@ function usageBetween(before: Metrics, now: Metrics, seconds: number): Usage {
     return from === undefined || to === undefined || to < from ? undefined : to - from;
   };
   const cpuSeconds = grown('process_cpu_seconds_total');
-  const eventLoop = now.get('troupe_event_loop_utilization');
+  const activeSeconds = grown('troupe_event_loop_active_seconds_total');
   const delaySeconds = now.get('nodejs_eventloop_lag_max_seconds');
   const memory = now.get('process_resident_memory_bytes');
   const acks = grown('troupe_ack_ms_count');
   const ackMs = grown('troupe_ack_ms_sum');
   return {
     ...(cpuSeconds !== undefined && { cpu: cpuSeconds / seconds }),
-    ...(eventLoop !== undefined && { eventLoop: Math.min(1, Math.max(0, eventLoop)) }),
+    ...(activeSeconds !== undefined && { eventLoop: Math.min(1, activeSeconds / seconds) }),
     ...(delaySeconds !== undefined && { eventLoopDelayMs: delaySeconds * 1_000 }),
     ...(memory !== undefined && { memoryBytes: Math.round(memory) }),
     ...(acks !== undefined && acks > 0 && ackMs !== undefined && { storeMs: ackMs / acks }),

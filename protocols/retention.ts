@@ -41,6 +41,11 @@ export type RetentionBudget = {
   readonly itemsPerTurn: number;
   /** items that one hour removes, at least 1 */
   readonly itemsPerHour: number;
+  /**
+   * bytes that one hour removes; the item that exceeds it is the last one. Absent in a sweep that
+   * an earlier version began: no limit
+   */
+  readonly bytesPerHour?: number;
 };
 
 /** Starts the actor, and sets how often it sweeps. May be repeated. No reply. */
@@ -118,6 +123,8 @@ export type RetentionPickInput = {
   /** where the last pick ended; null: at the beginning */
   readonly cursor: string | null;
   readonly limit: number;
+  /** the pick ends with the item that reaches it; absent: sizes are not looked at */
+  readonly bytesLimit?: number;
 };
 export type RetentionPicked = {
   /** what the kind needs to find each again; no content */
@@ -126,6 +133,10 @@ export type RetentionPicked = {
   readonly held: number;
   /** null: there is no more of the kind */
   readonly cursor: string | null;
+  /** of the items, as they are stored; 0 without `bytesLimit` */
+  readonly bytes: number;
+  /** in effect now; absent in a plan */
+  readonly budget?: RetentionBudget;
 };
 export type RetentionRemoval = Pick<RetentionPickInput, 'tenant' | 'kind' | 'before'> & {
   readonly items: readonly string[];

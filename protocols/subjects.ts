@@ -17,7 +17,7 @@
  * different tokens, and `parse(format(s))` is `s`.
  */
 import { TroupeError } from './errors.ts';
-import { type AddressParts, parseAddress } from './address.ts';
+import { type Address, type AddressParts, address, parseAddress } from './address.ts';
 import type { Lane } from './statechart.ts';
 
 export type Subject =
@@ -89,6 +89,18 @@ export const fullHistorySubject = (env: string, actor: string) => {
   const { tenant, type, key } = parseAddress(actor);
   return `hst.${escapeToken(env)}.${escapeToken(tenant)}.${escapeToken(type)}.${escapeToken(key)}`;
 };
+/** What a subject of history contains: segments of a shard, or turns of an actor. */
+export type HistorySubject = { readonly shard: number } | { readonly actor: Address };
+
+/** The inverse of the two above; undefined for any other text. */
+export const parseHistorySubject = (text: string): HistorySubject | undefined => {
+  const [root, , first = '', type, key, ...more] = text.split('.');
+  if (root !== 'hst' || more.length > 0) return undefined;
+  if (type === undefined) return SHARD.test(first) ? { shard: Number(first) } : undefined;
+  if (key === undefined) return undefined;
+  return { actor: address(unescapeToken(first), unescapeToken(type), unescapeToken(key)) };
+};
+
 /**
  * @param actor an Address as text. @throws TroupeError INVALID_ARGUMENT when it is not an address
  */

@@ -227,7 +227,8 @@ export class DeadLetterLog implements DeadLetters {
         if (!letter.to.startsWith(`${tenant}/`)) continue;
         const last = this.#resolutions.last(letter);
         const isSending = last?.action === 'redrive' && last.at > dueMs;
-        yield { ...letter, isSending, ...defined({ resolvedAt: last?.at }) };
+        const bytes = entry.bytes.length;
+        yield { ...letter, bytes, isSending, ...defined({ resolvedAt: last?.at }) };
       }
     }
   }

@@ -12,6 +12,8 @@ export type AgedLetter = LetterPlace & {
   readonly event?: unknown;
   /** epoch milliseconds; absent for an open letter */
   readonly resolvedAt?: number;
+  /** of its entry */
+  readonly bytes: number;
   /** it was redriven so recently that the redrive may be repeated */
   readonly isSending: boolean;
 };
@@ -23,6 +25,8 @@ export type AgedSegment = {
   /** shard time of its last turn */
   readonly lastAt: number;
   readonly isLast: boolean;
+  /** of its entry */
+  readonly bytes: number;
   /** with the position of their turns */
   readonly full: readonly (readonly [actor: string, position: number])[];
 };
@@ -35,12 +39,14 @@ export interface Retaining {
   removeLetters(domain: string, ids: ReadonlySet<string>): Promise<void>;
   /** Segments of the history of all shards, oldest first in each, behind a place. */
   segments(after?: Pick<AgedSegment, 'shard' | 'position'>): AsyncIterable<AgedSegment>;
-  /** Whether turns with bodies of the actor are stored at that position. */
-  hasTurns(actor: Address, position: number): Promise<boolean>;
+  /** Bytes of the turns with bodies that are stored at that position; 0: there are none. */
+  turnBytes(actor: Address, position: number): Promise<number>;
   /** Removes turns with bodies up to the position. */
   removeTurns(actor: Address, upTo: number): Promise<void>;
   /** Removes segments of a shard up to the position. The last one stays. */
   removeSegments(shard: number, upTo: number): Promise<void>;
+  /** Bytes of transcript entries up to the position; default: all. */
+  transcriptBytes(actor: Address, upTo?: number): Promise<number>;
   /** Removes transcript entries up to the position. The last one stays. */
   trimTranscript(actor: Address, upTo: number): Promise<void>;
 }

@@ -48,7 +48,8 @@ export class LogRetaining implements Retaining {
         const entries = await log.read(subject, next, { limit: SEGMENTS_PAGE });
         for (const entry of entries) {
           const { position, lastAt, full } = decodeSegment(entry);
-          yield { shard, position, lastAt, full, isLast: position >= last };
+          const bytes = entry.bytes.length;
+          yield { shard, position, lastAt, full, bytes, isLast: position >= last };
         }
         if (entries.length === 0) break;
         next = entries.at(-1)!.position + 1;
@@ -56,10 +57,11 @@ export class LogRetaining implements Retaining {
     }
   }
 
-  async hasTurns(actor: Address, position: number): Promise<boolean> {
+  async turnBytes(actor: Address, position: number): Promise<number> {
     const { log, env } = this.#o;
     const [entry] = await log.read(fullHistorySubject(env, actor), position, { limit: 1 });
-    return entry?.position === position && decodeFullTurns(entry).length > 0;
+    if (entry?.position !== position) return 0;
+    return decodeFullTurns(entry).length > 0 ? entry.bytes.length : 0;
   }
 
   async removeTurns(actor: Address, upTo: number): Promise<void> {
@@ -72,6 +74,18 @@ export class LogRetaining implements Retaining {
   removeSegments(shard: number, upTo: number): Promise<void> {
     const { log, env } = this.#o;
     return log.trim(historySubject(env, shard), upTo);
+  }
+
+  async transcriptBytes(actor: Address, upTo = Number.POSITIVE_INFINITY): Promise<number> {
+    const { log, env } = this.#o;
+    let bytes = 0;
+    for (let next = 1; next <= upTo; ) {
+      const page = await log.read(transcriptSubject(env, actor), next);
+      for (const entry of page) if (entry.position <= upTo) bytes += entry.bytes.length;
+      if (page.length === 0) break;
+      next = page.at(-1)!.position + 1;
+    }
+    return bytes;
   }
 
   async trimTranscript(actor: Address, upTo: number): Promise<void> {

@@ -30,7 +30,7 @@ export const initialContext = ({ tenant, now }: ActorInput): RetentionContext =>
   open: null,
   last: null,
   removed: NO_ITEMS,
-  hour: { since: now, items: 0 },
+  hour: { since: now, items: 0, bytes: 0 },
   error: null,
   reply: null,
 });
@@ -83,11 +83,13 @@ export const notePlan = (args: Args, { kinds, budget, found, held }: RetentionPl
 });
 
 /** A cursor of null ends the kind, once what was picked is removed. */
-export const notePicked = (args: Args, { items, cursor }: RetentionPicked): Change => {
-  const { kinds } = openOf(args.context);
+export const notePicked = (args: Args, picked: RetentionPicked): Change => {
+  const open = openOf(args.context);
+  const { items, cursor, bytes, budget = open.budget } = picked;
   const isOver = items.length === 0 && cursor === null;
+  const kinds = isOver ? open.kinds.slice(1) : open.kinds;
   return {
-    ...changed(args, { items, cursor, attempts: 0, kinds: isOver ? kinds.slice(1) : kinds }),
+    ...changed(args, { items, bytes, cursor, budget, attempts: 0, kinds }),
     error: null,
   };
 };
@@ -95,20 +97,21 @@ export const notePicked = (args: Args, { items, cursor }: RetentionPicked): Chan
 export const noteRemoved = (args: Args, { skipped }: RetentionRemoved): Change => {
   const { context } = args;
   const sweep = openOf(context);
-  const { items, cursor, kinds } = sweep;
+  const { items, bytes = 0, cursor, kinds } = sweep;
   const kind = kindOf(context);
   const count = items.length - skipped;
-  const { since, items: before } = context.hour;
+  const { since, items: before, bytes: bytesBefore = 0 } = context.hour;
   return {
     ...changed(args, {
       items: [],
+      bytes: 0,
       attempts: 0,
       removed: plus(sweep.removed, kind, count),
       skipped: sweep.skipped + skipped,
       kinds: cursor === null ? kinds.slice(1) : kinds,
     }),
     removed: plus(context.removed, kind, count),
-    hour: { since, items: before + items.length },
+    hour: { since, items: before + items.length, bytes: bytesBefore + bytes },
     error: null,
   };
 };
@@ -131,6 +134,7 @@ export const giveUpKind = (args: Args): Change => {
     failed: { ...failed, [kindOf(args.context)]: errorOf(args.event) },
     skipped: skipped + items.length,
     items: [],
+    bytes: 0,
     cursor: null,
     attempts: 0,
   });
@@ -151,10 +155,20 @@ const hasElapsed = ({ hour }: RetentionContext, now: number): boolean =>
 
 /** A new hour of the budget begins when the last one has elapsed. */
 export const openHour = ({ context, event }: Args): Change =>
-  hasElapsed(context, event.meta.now) ? { hour: { since: event.meta.now, items: 0 } } : {};
+  hasElapsed(context, event.meta.now)
+    ? { hour: { since: event.meta.now, items: 0, bytes: 0 } }
+    : {};
 
-export const isSpent = ({ context, event }: Args): boolean =>
-  !hasElapsed(context, event.meta.now) && context.hour.items >= openOf(context).budget.itemsPerHour;
+export const isSpent = ({ context, event }: Args): boolean => {
+  const { itemsPerHour } = openOf(context).budget;
+  const isUsed = context.hour.items >= itemsPerHour || bytesLeft(context) <= 0;
+  return isUsed && !hasElapsed(context, event.meta.now);
+};
+
+const bytesLeft = (context: RetentionContext): number => {
+  const { bytesPerHour = Number.POSITIVE_INFINITY } = openOf(context).budget;
+  return bytesPerHour - (context.hour.bytes ?? 0);
+};
 
 export const isOver = ({ context }: Args): boolean => openOf(context).kinds.length === 0;
 export const hasItems = (_: Args, { items }: RetentionPicked): boolean => items.length > 0;
@@ -183,10 +197,12 @@ export const planInput = ({ context }: OfContext): { tenant: string; now: number
 export const pickInput = ({ context }: OfContext): RetentionPickInput => {
   const { cursor, budget } = openOf(context);
   const left = budget.itemsPerHour - context.hour.items;
+  const bytesLimit = bytesLeft(context);
   return {
     ...placeOf({ context }),
     cursor,
     limit: Math.max(1, Math.min(budget.itemsPerTurn, left)),
+    ...(Number.isFinite(bytesLimit) && { bytesLimit: Math.max(1, bytesLimit) }),
   };
 };
 export const removeInput = ({ context }: OfContext): RetentionRemoval => ({

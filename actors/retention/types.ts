@@ -19,6 +19,8 @@ export type OpenSweep = RetentionSweepRow & {
   readonly cursor: string | null;
   /** picked, and not known to be removed */
   readonly items: readonly string[];
+  /** of these items; absent in a sweep that an earlier version began */
+  readonly bytes?: number;
   /** failed attempts in a row */
   readonly attempts: number;
 };
@@ -32,7 +34,7 @@ export type RetentionContext = {
   /** of all sweeps */
   readonly removed: RetentionCounts;
   /** what was removed since the begin of the current hour of the budget */
-  readonly hour: { readonly since: number; readonly items: number };
+  readonly hour: { readonly since: number; readonly items: number; readonly bytes?: number };
   readonly error: ErrorData | null;
   /** of the request that is not answered yet */
   readonly reply: ReplyRef | null;

@@ -14,7 +14,7 @@ import { reservePort } from '../../test/servers/reserve-port.ts';
 
 /** The repository is two folders above bench/harness/ and above the bundle in dist/run/. */
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const bundle = join(root, 'dist', 'troupe.js');
+export const bundle = join(root, 'dist', 'troupe.js');
 
 /** The token of the gateway's operator. */
 export const PROGRAM_TOKEN = 'bench-token-of-no-secret';

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { sessionHistory } from '../../actors/session/history-kept.ts';
 import {
   backupConfig,
   backupFiles,
@@ -24,6 +25,7 @@ import {
   storeFolder,
   writeSecretFile,
 } from '../../runtime/config/index.ts';
+import { type HistoryPolicy, historyRules } from '../../runtime/history/policy.ts';
 import type { ListedBackup } from '../../runtime/backup/folder.ts';
 import type { OpenWith } from '../../runtime/transfer/envelope.ts';
 import { exitCodes, reportFailure } from '../exit.ts';
@@ -38,13 +40,23 @@ import { placeOf, type S3Options } from './place.ts';
 type Json = { readonly json?: boolean };
 export type Opening = PassphraseOptions & { readonly identity?: string };
 export type ListOptions = CommonOptions & S3Options & { readonly from?: string };
-type CreateBackup = (config: Config, options: WriteBackupOptions) => Promise<CreatedBackup>;
+type Chosen = Pick<CreateOptions, 'history' | 'artifacts'> & {
+  readonly onLeftOut: (line: string) => void;
+};
+type CreateBackup = (
+  config: Config,
+  options: WriteBackupOptions,
+  chosen: Chosen,
+) => Promise<CreatedBackup>;
 export type CreateOptions = CommonOptions &
   PassphraseOptions &
   S3Options & {
     readonly to: string;
     readonly recipient?: readonly string[];
     readonly keep?: number;
+    /** of a cluster; both are part of a backup by default */
+    readonly history?: boolean;
+    readonly artifacts?: boolean;
   };
 export type VerifyOptions = CommonOptions & S3Options & Opening & { readonly temporary?: string };
 export type PruneOptions = CommonOptions & S3Options & { readonly keep: number };
@@ -54,6 +66,7 @@ export type RestoreOptions = CommonOptions &
   Opening & {
     readonly data: string;
     readonly erasures?: readonly string[];
+    readonly artifacts?: boolean;
     readonly again?: boolean;
   };
 
@@ -74,23 +87,31 @@ export async function create(options: CreateOptions): Promise<number> {
     throw new TroupeError('CONFLICT', `${place.path} exists already: name another file`);
   if (place.kind !== 's3') refuseInside(config, place.path);
   makeFolder(config.home);
-  const ofBackup = await backupConfig(loaded, isSealed);
+  const { history = true, artifacts = true } = options;
+  const ofBackup = await backupConfig(loaded, { isSealed, withBucket: isCluster && artifacts });
+  const leftOut = [...ofBackup.leftOut];
+  if (isCluster && !history) leftOut.push('what is kept of past turns: --no-history');
+  const chosen = { history, artifacts, onLeftOut: (line: string) => void leftOut.push(line) };
   const secret = isSealed ? await objectSecret(config) : undefined;
   const signal = untilSignal();
   let made: CreatedBackup;
   try {
     made = await withProgress(({ show }) =>
       place.write((to) =>
-        (isCluster ? createOfCluster : createOfStore)(config, {
-          files: () => backupFiles(config, { isSealed, isCluster }),
-          config: ofBackup,
-          to,
-          program: version,
-          seal: defined({ passphrase, recipients }),
-          ...defined({ secret }),
-          onProgress: show,
-          signal,
-        }),
+        (isCluster ? createOfCluster : createOfStore)(
+          config,
+          {
+            files: () => backupFiles(config, { isSealed, isCluster }),
+            config: ofBackup,
+            to,
+            program: version,
+            seal: defined({ passphrase, recipients }),
+            ...defined({ secret }),
+            onProgress: show,
+            signal,
+          },
+          chosen,
+        ),
       ),
     );
   } catch (error) {
@@ -101,7 +122,6 @@ export async function create(options: CreateOptions): Promise<number> {
   await noteBackup(config, { to: place.path });
   await place.copyLedger(config.home);
   const pruned = keep === undefined ? undefined : await place.prune(keep);
-  const { leftOut } = ofBackup;
   if (options.json) printJson({ ...made, leftOut, ...(pruned && { pruned }) });
   else process.stdout.write(createdText(made));
   for (const line of leftOut) process.stderr.write(`left out: ${line}\n`);
@@ -115,11 +135,15 @@ const createOfStore: CreateBackup = async (config, options) => {
   return createBackup({ ...options, store: storeFolder(config) });
 };
 
-const createOfCluster: CreateBackup = async (config, options) => {
-  const [{ openClusterSource }, { createClusterBackup }] = await Promise.all([
+const createOfCluster: CreateBackup = async (config, options, chosen) => {
+  const [{ openClusterSource }, { createClusterBackup }, { openBucket }] = await Promise.all([
     import('../../runtime/backup/cluster/nats-source.ts'),
     import('../../runtime/backup/cluster/create-cluster.ts'),
+    import('../../installation/artifact-bucket.ts'),
   ]);
+  const bucket = chosen.artifacts ? openBucket(config) : undefined;
+  const history = chosen.history ? historyKept(config) : undefined;
+  const { onLeftOut } = chosen;
   const { env } = config.nats;
   const { signal, onProgress } = options;
   const source = await openClusterSource({
@@ -129,11 +153,24 @@ const createOfCluster: CreateBackup = async (config, options) => {
     ...defined({ signal, onStatus: onProgress }),
   });
   try {
-    return await createClusterBackup({ ...options, source });
+    return await createClusterBackup({
+      ...options,
+      source,
+      onLeftOut,
+      ...defined({ bucket, history }),
+    });
   } finally {
     await source.close();
   }
 };
+
+/** As a worker of the cluster keeps it, except for types of actors that only it knows. */
+function historyKept({ runtime }: Config): (type: string) => HistoryPolicy {
+  const all = [{ type: 'session', history: sessionHistory }];
+  const latest = (type: string) => all.find((each) => each.type === type);
+  const rules = historyRules({ latest, all: () => all }, 1, runtime.history);
+  return (type) => rules.policyOf(type);
+}
 
 const createdText = ({ path, position, files, newBytes, encrypted }: CreatedBackup): string =>
   `${path}: position ${position}, ${files} files, ${bytes(newBytes)} of them new` +

@@ -2,6 +2,7 @@
 import { tmpdir } from 'node:os';
 import { basename, dirname, resolve } from 'node:path';
 import { ledgerBeside, notePending } from '../../installation/erasure/pending.ts';
+import { defined } from '../../protocols/defined.ts';
 import type { Restored, RestoreOptions as RestoreInto } from '../../runtime/backup/restore.ts';
 import { type Config, natsOptions } from '../../runtime/config/index.ts';
 import { exitCodes, reportFailure } from '../exit.ts';
@@ -51,19 +52,25 @@ export async function restore(path: string, options: RestoreOptions): Promise<nu
 }
 
 async function restoreInto(
-  { nats, again = false }: RestoreOptions,
+  { nats, again = false, artifacts: withFiles = true }: RestoreOptions,
   config: Config | undefined,
   { signal, ...into }: RestoreInto & { readonly signal: AbortSignal },
 ): Promise<Restored> {
-  const { restoreBackup } = await import('../../runtime/backup/restore.ts');
+  const { checkedOnly, restoreBackup } = await import('../../runtime/backup/restore.ts');
   if (nats === undefined || config === undefined) return restoreBackup(into);
   natsNamed(config);
-  const { openNatsTarget } = await import('../../runtime/transfer/nats-target.ts');
+  const [{ openNatsTarget }, { anyFile, openBucket }] = await Promise.all([
+    import('../../runtime/transfer/nats-target.ts'),
+    import('../../installation/artifact-bucket.ts'),
+  ]);
   const { env, replicas } = config.nats;
   const about = { ...natsOptions(config), name: 'troupe restore', env, replicas };
   const target = await openNatsTarget({ ...about, signal });
+  const bucket = withFiles ? openBucket(anyFile(config)) : checkedOnly;
+  const artifacts = bucket && (async () => bucket);
+  const cluster = { target, env, again, signal, ...defined({ artifacts }) };
   try {
-    return await restoreBackup({ ...into, cluster: { target, env, again, signal } });
+    return await restoreBackup({ ...into, cluster });
   } finally {
     await target.close();
   }

@@ -3,7 +3,7 @@
  * workers and gateways afterwards; those that start during the import wait for its end.
  */
 import { resolve } from 'node:path';
-import { openArtifacts } from '../../installation/artifact-bucket.ts';
+import { anyFile, openArtifacts } from '../../installation/artifact-bucket.ts';
 import { shareKeys } from '../../installation/cell-keys.ts';
 import { openKeys, sealingKids } from '../../installation/moved-keys.ts';
 import { unresolved } from '../../installation/transfer.ts';
@@ -126,9 +126,3 @@ async function keysFrom(
     });
   }
 }
-
-/** Existing data is imported whatever limits this configuration sets. */
-const anyFile = (config: Config): Config => {
-  const artifacts = { ...config.a2a.artifacts, mimeTypes: ['*/*'], bytesMax: 2 ** 52 };
-  return { ...config, a2a: { ...config.a2a, artifacts } };
-};

@@ -16,7 +16,10 @@ export const artifacts: KindSweep = {
     const isTenantHeld = parts.holds.isTenantHeld(tenant);
     const [used, held] = [await usedHashes(parts, tenant), await parts.holds.heldHashes(tenant)];
     for (const hash of hashes) {
-      if (!used.has(hash)) picking.add(hash, isTenantHeld || held.has(hash));
+      if (!used.has(hash))
+        await picking.add(hash, isTenantHeld || held.has(hash), async () =>
+          unused === undefined ? 0 : unused.bytesOf(tenant, hash),
+        );
       if (picking.isFull) return picking.picked(nextOf(hash, hashes));
     }
     return picking.picked(null);

@@ -20,7 +20,10 @@ export const audit: KindSweep = {
     });
     for (const { key: day } of days) {
       signal.throwIfAborted();
-      if (isOver(day, before)) picking.add(day, await isHeld(parts, tenant, day));
+      if (isOver(day, before))
+        await picking.add(day, await isHeld(parts, tenant, day), () =>
+          system.retaining.transcriptBytes(auditAddress(tenant, day)),
+        );
       if (picking.isFull) return picking.picked(day);
     }
     return picking.picked(null);

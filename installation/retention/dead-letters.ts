@@ -20,7 +20,7 @@ export const deadLetters: KindSweep = {
       const { domain, position, id } = letter;
       const item = `${domain} ${id}`;
       if (!seen.has(item) && isDue(letter, before, isOpenToo))
-        picking.add(item, await isHeld(parts, tenant, letter));
+        await picking.add(item, await isHeld(parts, tenant, letter), () => letter.bytes);
       seen.add(item);
       if (picking.isFull) return picking.picked(`${domain} ${position + 1}`);
     }

@@ -20,9 +20,9 @@ export const history: KindSweep = {
       const { shard, position } = segment;
       const isFirst = shard === from?.shard && position === from.position + 1;
       let n = 0;
-      for await (const { item, isHeld } of itemsOf(parts, { tenant, before }, segment)) {
+      for await (const { item, isHeld, bytes } of itemsOf(parts, { tenant, before }, segment)) {
         if (n++ < (isFirst ? from.looked : 0)) continue;
-        if (item !== undefined) picking.add(item, isHeld);
+        if (item !== undefined) await picking.add(item, isHeld, () => bytes);
         if (picking.isFull) return picking.picked(`${shard} ${position} ${n}`);
       }
     }
@@ -32,7 +32,8 @@ export const history: KindSweep = {
     removeEach(items, parts.signal, (item) => removeItem(parts, tenant, item)),
 };
 
-type Candidate = { readonly item?: string; readonly isHeld: boolean };
+type Candidate = { readonly item?: string; readonly isHeld: boolean; readonly bytes: number };
+const NOTHING: Candidate = { isHeld: false, bytes: 0 };
 
 /** One for each actor that the segment names, and one for the summaries: always as many. */
 async function* itemsOf(
@@ -45,16 +46,17 @@ async function* itemsOf(
   for (const [name, position] of full) {
     const actor = name as Address;
     const { tenant: owner, type, key } = parseAddress(actor);
-    if (lastAt >= before || owner !== tenant || !(await system.retaining.hasTurns(actor, position)))
-      yield { isHeld: false };
+    const isDue = lastAt < before && owner === tenant;
+    const bytes = isDue ? await system.retaining.turnBytes(actor, position) : 0;
+    if (bytes === 0) yield NOTHING;
     else {
       const isHeld =
         type === 'session' ? await holds.isSessionHeld(tenant, key) : holds.isTenantHeld(tenant);
-      yield { item: `turns ${position} ${actor}`, isHeld };
+      yield { item: `turns ${position} ${actor}`, isHeld, bytes };
     }
   }
   if (isDueSummary(parts, tenant, segment, before))
-    yield { item: `segment ${at} ${shard}`, isHeld: isAnythingHeld(parts) };
+    yield { item: `segment ${at} ${shard}`, isHeld: isAnythingHeld(parts), bytes: segment.bytes };
 }
 
 function isDueSummary(

@@ -30,24 +30,32 @@ export type KindSweep = {
 export class Picking {
   readonly items: string[] = [];
   readonly #limit: number;
+  readonly #bytesLimit: number | undefined;
   #held = 0;
+  #bytes = 0;
 
-  constructor({ limit }: Pick<RetentionPickInput, 'limit'>) {
+  constructor({ limit, bytesLimit }: Pick<RetentionPickInput, 'limit' | 'bytesLimit'>) {
     this.#limit = limit;
+    this.#bytesLimit = bytesLimit;
   }
 
   get isFull(): boolean {
-    return this.items.length >= this.#limit;
+    const { length } = this.items;
+    return length >= this.#limit || this.#bytes >= (this.#bytesLimit ?? Number.POSITIVE_INFINITY);
   }
 
-  add(item: string, isHeld: boolean): void {
+  /** @param bytesOf called only if sizes count */
+  async add(item: string, isHeld: boolean, bytesOf: () => number | Promise<number>): Promise<void> {
     if (isHeld) this.#held++;
-    else this.items.push(item);
+    else {
+      this.items.push(item);
+      if (this.#bytesLimit !== undefined) this.#bytes += await bytesOf();
+    }
   }
 
   /** @param cursor behind the last item that was looked at; null: at the end */
   picked(cursor: string | null): RetentionPicked {
-    return { items: this.items, held: this.#held, cursor };
+    return { items: this.items, held: this.#held, cursor, bytes: this.#bytes };
   }
 }
 

@@ -21,7 +21,7 @@ export const memoryIndex: KindSweep = {
     const isHeld = parts.holds.rows(tenant).length > 0;
     for (const folder of folders) {
       if (cursor !== null && folder <= cursor) continue;
-      if (!used.has(folder)) picking.add(folder, isHeld);
+      if (!used.has(folder)) await picking.add(folder, isHeld, () => bytesIn(parts, folder));
       if (picking.isFull) return picking.picked(nextOf(folder, folders));
     }
     return picking.picked(null);
@@ -36,6 +36,14 @@ export const memoryIndex: KindSweep = {
     });
   },
 };
+
+/** Blobs are listed without their sizes. */
+async function bytesIn({ blobs: opening }: KindParts, folder: string): Promise<number> {
+  const blobs = await opening();
+  let bytes = 0;
+  for (const name of await blobs.list(folder)) bytes += (await blobs.get(name))?.length ?? 0;
+  return bytes;
+}
 
 /** The names in each, in order. */
 async function foldersOf(

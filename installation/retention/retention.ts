@@ -81,7 +81,9 @@ export function retentionEffectsOf(
       return { kinds, budget: budgetOf(parts.config), ...counts };
     },
     async pick(input, signal) {
-      return KINDS[input.kind].pick(await partsOf(signal), input);
+      const parts = await partsOf(signal);
+      const picked = await KINDS[input.kind].pick(parts, input);
+      return { ...picked, budget: budgetOf(parts.config) };
     },
     async remove({ tenant, kind, before, items }, signal) {
       const parts = await partsOf(signal);

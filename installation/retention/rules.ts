@@ -70,6 +70,7 @@ export function summariesBefore(config: Retention, now: number): number | undefi
 export const budgetOf = ({ retention }: Retention): RetentionBudget => ({
   itemsPerTurn: retention.itemsPerTurn,
   itemsPerHour: retention.itemsPerHour,
+  bytesPerHour: retention.bytesPerHour,
 });
 export const everyMs = ({ retention }: Pick<Config, 'retention'>): number =>
   Math.round(retention.everyHours * HOUR_MS);

@@ -24,7 +24,11 @@ export const transcripts: KindSweep = {
       if (cursor !== null && key <= cursor) continue;
       signal.throwIfAborted();
       const item = await itemOf(system, { tenant, before }, key);
-      if (item !== undefined) picking.add(item, await holds.isSessionHeld(tenant, key));
+      if (item !== undefined)
+        await picking.add(item, await holds.isSessionHeld(tenant, key), () => {
+          const { upTo } = partsOf(item);
+          return system.retaining.transcriptBytes(address(tenant, 'session', key), upTo);
+        });
       if (picking.isFull) return picking.picked(key);
     }
     return picking.picked(null);
@@ -73,16 +77,22 @@ async function resetBefore(
   }
 }
 
+/** `upTo`: position of its last entry; undefined: all of the transcript. */
+function partsOf(item: string): { readonly upTo: number | undefined; readonly key: string } {
+  const [, upTo, key = ''] = /^(?:session|before (\d+)) (.*)$/s.exec(item) ?? [];
+  return { upTo: upTo === undefined ? undefined : Number(upTo), key };
+}
+
 async function removeItem(
   { system, holds }: KindParts,
   { tenant, before }: Place,
   item: string,
 ): Promise<boolean> {
-  const [, upTo, key = ''] = /^(?:session|before (\d+)) (.*)$/s.exec(item) ?? [];
+  const { upTo, key } = partsOf(item);
   if (await holds.isSessionHeld(tenant, key)) return false;
   const actor = address(tenant, 'session', key);
   if (upTo !== undefined) {
-    await system.retaining.trimTranscript(actor, Number(upTo));
+    await system.retaining.trimTranscript(actor, upTo);
     return true;
   }
   // A message would create a session that is gone.

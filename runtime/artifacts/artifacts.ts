@@ -67,6 +67,8 @@ export interface UnusedArtifacts {
    * @throws TroupeError UNAVAILABLE
    */
   list(tenant: string, before: number, after?: string): Promise<readonly string[]>;
+  /** Bytes of a file as it is stored, or of its contents; 0 when it is absent. */
+  bytesOf(tenant: string, hash: string): Promise<number>;
   /**
    * Removes a file. May be repeated.
    * @returns false when it was used since `before`, also meanwhile: then it stays

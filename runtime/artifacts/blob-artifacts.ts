@@ -29,8 +29,8 @@ export type BlobArtifactsOptions = {
   readonly publicUrl: () => string;
   /** accepted media types; `image/*` matches all images */
   readonly mimeTypes: readonly string[];
-  /** bytes of one tenant's files */
-  readonly bytesMax: number;
+  /** bytes of one tenant's files; read again for each file */
+  readonly bytesMax: () => number;
   readonly clock?: Clock;
 };
 

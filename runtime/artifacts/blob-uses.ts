@@ -12,7 +12,7 @@ import { TenantRoom } from './tenant-room.ts';
 export type BlobUsesOptions = {
   readonly blobs: Blobs;
   /** bytes of one tenant */
-  readonly bytesMax: number;
+  readonly bytesMax: () => number;
   readonly clock: Clock;
   /** name of a file's blob */
   readonly fileOf: (tenant: string, hash: string) => string;
@@ -80,6 +80,10 @@ export class BlobUses implements UnusedArtifacts {
       if (hash) found.set(hash, true);
     }
     return [...found].flatMap(([hash, isDue]) => (isDue && hash > after ? [hash] : [])).toSorted();
+  }
+
+  async bytesOf(tenant: string, hash: string): Promise<number> {
+    return (await this.#usesOf(tenant, hash))[0]?.bytes ?? 0;
   }
 
   /** Removes a file with the records of its uses. */

@@ -17,7 +17,7 @@ export type FolderRoomOptions = {
   /** folder inside it, of the same file system, where taken files wait */
   readonly aside: string;
   /** bytes of one tenant */
-  readonly bytesMax: number;
+  readonly bytesMax: () => number;
   readonly clock: Clock;
 };
 
@@ -52,6 +52,11 @@ export class FolderRoom implements UnusedArtifacts {
     for await (const { hash, mtimeMs } of filesOf(path, aside, tenant))
       if (mtimeMs < before) found.add(hash);
     return [...found].filter((hash) => hash > after).toSorted();
+  }
+
+  async bytesOf(tenant: string, hash: string): Promise<number> {
+    const found = await stat(fileOf(this.#o.path, tenant, hash)).catch(() => undefined);
+    return found?.size ?? 0;
   }
 
   async remove(tenant: string, hash: string, before: number): Promise<boolean> {

@@ -35,8 +35,8 @@ export type FolderArtifactsOptions = {
   readonly mimeTypes: readonly string[];
   /** 32 bytes as hex or base64; left out: files are stored as they are */
   readonly encryptionKey?: string;
-  /** bytes of one tenant's files; default 10 GiB */
-  readonly bytesMax?: number;
+  /** bytes of one tenant's files, read again for each file; default 10 GiB */
+  readonly bytesMax?: () => number;
   readonly clock?: Clock;
 };
 
@@ -73,7 +73,7 @@ class FolderArtifacts implements Artifacts {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#sealingKey = key;
-    const { bytesMax = BYTES_MAX } = options;
+    const { bytesMax = () => BYTES_MAX } = options;
     const aside = join(this.#path, INCOMING);
     const clock = this.#clock;
     this.#urls = new SignedUrls({ key: signingKey, publicUrl: options.publicUrl, clock });

@@ -44,6 +44,7 @@ type Init = {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
 };
+export type S3Listed = { readonly key: string; readonly bytes: number };
 export type S3Answer = { readonly headers: Headers; readonly body: Uint8Array };
 
 const ATTEMPTS_MAX = 3;
@@ -74,6 +75,23 @@ export class S3Requests {
         if (attempt === ATTEMPTS_MAX || !mayHelpAgain(error)) throw error;
         await pause(Math.random() * BACKOFF_MS * 2 ** attempt);
       }
+    }
+  }
+
+  /** All objects whose key begins with the prefix, by key, page by page. */
+  async *list(prefix: string): AsyncGenerator<readonly S3Listed[]> {
+    for (let token: string | undefined = ''; token !== undefined; ) {
+      const query = new URLSearchParams({ 'list-type': '2', prefix });
+      if (token !== '') query.set('continuation-token', token);
+      // Signatures are of %20, never of +.
+      const text = query.toString().replaceAll('+', '%20');
+      const answer = await this.send(`?${text}`, { method: 'GET' });
+      const xml = Buffer.from(answer?.body ?? []).toString('utf8');
+      yield Array.from(xml.matchAll(/<Contents>(.*?)<\/Contents>/gs), ([, contents = '']) => ({
+        key: elementOf(contents, 'Key'),
+        bytes: Number(elementOf(contents, 'Size')),
+      }));
+      token = elementOf(xml, 'NextContinuationToken') || undefined;
     }
   }
 
@@ -193,6 +211,21 @@ const remediesOf = (names: S3Settings): Readonly<Record<string, string>> => ({
 });
 
 const codeOf = (xml: string): string => /<Code>([\w.]{1,64})<\/Code>/.exec(xml)?.[1] ?? '';
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&amp;': '&',
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&apos;': "'",
+};
+
+/** The text of the first element of this name; empty without one. */
+export const elementOf = (xml: string, tag: string): string =>
+  (new RegExp(`<${tag}>([^<]*)</${tag}>`).exec(xml)?.[1] ?? '').replaceAll(
+    /&(?:amp|lt|gt|quot|apos);/g,
+    (entity) => ENTITIES[entity]!,
+  );
 
 const mayHelpAgain = (error: unknown): boolean => {
   if (!(error instanceof TroupeError) || !ERRORS[error.code].retriable) return false;

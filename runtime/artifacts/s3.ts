@@ -1,6 +1,6 @@
 /**
  * S3Artifacts: a bucket in any S3-compatible store. The object `{tenant}/{hash}` is encrypted by
- * the store with a customer's key (`aws:kms`) or its own (`AES256`). Nothing is ever listed.
+ * the store with a customer's key (`aws:kms`) or its own (`AES256`). Only a backup lists it.
  *
  * Invariants:
  *  1. The store verifies the hash of what it receives (signature and checksum cover it), and
@@ -47,9 +47,12 @@ export type S3ArtifactsOptions = S3Place &
 const TIMEOUT_MS = 30_000;
 
 /** Sends no request to the store; the first file reveals faults of the configuration. */
-export const openS3Artifacts = (options: S3ArtifactsOptions): Artifacts => new S3Artifacts(options);
+export const openS3Artifacts = (options: S3ArtifactsOptions): S3Artifacts =>
+  new S3Artifacts(options);
 
-class S3Artifacts implements Artifacts {
+export type ListedArtifact = Pick<Artifact, 'hash' | 'bytes'> & { readonly tenant: string };
+
+export class S3Artifacts implements Artifacts {
   readonly #options: S3ArtifactsOptions;
   readonly #clock: Clock;
   readonly #requests: S3Requests;
@@ -94,6 +97,26 @@ class S3Artifacts implements Artifacts {
       contents: answer.body,
       artifact: artifactOf(hash, answer.headers, answer.body.length),
     };
+  }
+
+  /**
+   * All files of all tenants, page by page. Needs the right to list the bucket.
+   * @throws TroupeError UNAVAILABLE
+   */
+  async *list(): AsyncGenerator<readonly ListedArtifact[]> {
+    for await (const page of this.#requests.list(''))
+      yield page.flatMap(({ key, bytes }) => {
+        const [, tenant, hash] = OBJECT.exec(key) ?? [];
+        return tenant === undefined || hash === undefined ? [] : [{ tenant, hash, bytes }];
+      });
+  }
+
+  /**
+   * What is known of a file without its contents; undefined when it is absent.
+   * @throws TroupeError INTERNAL for an object that was not stored here; UNAVAILABLE
+   */
+  find(tenant: string, hash: string): Promise<Artifact | undefined> {
+    return this.#head(tenant, hash);
   }
 
   async sign(tenant: string, hash: string, { forMs }: { forMs?: number } = {}) {
@@ -165,6 +188,7 @@ function undefinedIfDamaged(error: unknown): undefined {
   if (errorData(error).code !== 'INTERNAL') throw error;
 }
 
+const OBJECT = /^([a-z0-9][a-z0-9_-]{0,62})\/([0-9a-f]{64})$/;
 const keyOf = (tenant: string, hash: string) => `${tenant}/${hash}`;
 
 function artifactOf(hash: string, headers: Headers, bytes: number): Artifact {

@@ -9,8 +9,8 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
 
 export type TenantRoomOptions = {
-  /** bytes of one tenant */
-  readonly bytesMax: number;
+  /** bytes of one tenant; read again for each file */
+  readonly bytesMax: () => number;
   readonly clock: Clock;
   /** bytes of a tenant's files that are stored now */
   readonly bytesOf: (tenant: string) => Promise<number>;
@@ -46,7 +46,9 @@ export class TenantRoom {
     count.more += bytes;
     this.#writing.set(tenant, (this.#writing.get(tenant) ?? 0) + bytes);
     try {
-      if ((await count.counted) + count.more > this.#o.bytesMax) throw full(this.#o.bytesMax);
+      const stored = (await count.counted) + count.more;
+      const bytesMax = this.#o.bytesMax();
+      if (stored > bytesMax) throw full(bytesMax);
       return await write();
     } catch (error) {
       count.more -= bytes;

@@ -71,6 +71,17 @@ export class FileFrames {
     this.#seen.set(path, '');
   }
 
+  /** The same if an earlier backup has the contents. @returns false if none has */
+  async *known(path: string, sha256: string, bytes: number): AsyncGenerator<BackupFrame, boolean> {
+    this.assertWanted();
+    const ref = await this.#objects?.find(sha256, bytes);
+    if (!ref) return false;
+    this.bytes += ref.bytes;
+    this.#seen.set(path, '');
+    yield ['object', path, 0o600, ref];
+    return true;
+  }
+
   assertWanted(): void {
     if (this.#o.signal?.aborted) throw new TroupeError('CANCELLED', 'the backup was ended');
   }

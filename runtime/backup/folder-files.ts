@@ -4,7 +4,7 @@ import { closeSync, existsSync, lstatSync, openSync, rmSync, type Stats, writeSy
 import { chmod, rm, symlink } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
 import { makeFolder } from '../make-folder.ts';
-import { BLOBS_FOLDER, type BackupFrame, type ObjectRef } from './frames.ts';
+import { BLOBS_FOLDER, BUCKET_FOLDER, type BackupFrame, type ObjectRef } from './frames.ts';
 import { readObject } from './objects.ts';
 
 type Writing = { readonly path: string; readonly file: number | undefined; readonly mode: number };
@@ -27,7 +27,10 @@ export class FolderFiles {
     this.#objects = objects;
   }
 
-  /** Blobs of a cluster are checked, and not written. @returns false for another kind of frame */
+  /**
+   * Blobs of a cluster and files of a bucket are checked, and not written. @returns false for
+   * another kind of frame
+   */
   async write(frame: BackupFrame): Promise<boolean> {
     if (frame[0] === 'file') this.#begin(frame[1], frame[2]);
     else if (frame[0] === 'piece') this.#piece(frame[1]);
@@ -66,7 +69,7 @@ export class FolderFiles {
   #begin(path: string, mode: number): void {
     if (this.#writing) throw new Error('a file has no end');
     const target = this.#pathOf(path);
-    const isWritten = !path.startsWith(BLOBS_FOLDER);
+    const isWritten = !path.startsWith(BLOBS_FOLDER) && !path.startsWith(BUCKET_FOLDER);
     if (isWritten) this.#makeRoom(path);
     if (isWritten) makeFolder(dirname(target));
     const file = isWritten ? openSync(target, 'w', 0o600) : undefined;

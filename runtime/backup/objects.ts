@@ -65,6 +65,16 @@ export class ObjectWriter {
     return undefined;
   }
 
+  /** The object with contents of this hash, if it is stored; it is referred to then. */
+  async find(sha256: string, bytes: number): Promise<ObjectRef | undefined> {
+    const ref = this.#refTo(sha256, bytes);
+    const isThere =
+      this.#elsewhere.has(ref.name) || (await isStored(objectFile(this.#folder, ref.name), ref));
+    if (!isThere) return undefined;
+    this.names.add(ref.name);
+    return ref;
+  }
+
   #refTo(sha256: string, bytes: number): ObjectRef {
     if (this.#secret === undefined) return { name: sha256, bytes, sha256 };
     const derived = (what: string) =>

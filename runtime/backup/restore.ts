@@ -8,6 +8,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
+import type { Artifacts } from '../artifacts/artifacts.ts';
+import { nameContents } from '../artifacts/checks.ts';
 import { syncFolder, TEMPORARY_PREFIX } from '../blobs/durable-file.ts';
 import { configFileName } from '../config/index.ts';
 import { openEmbedded } from '../embedded.ts';
@@ -28,6 +30,7 @@ import {
   type BackupCounts,
   type BackupFrame,
   type BackupHeader,
+  BUCKET_FOLDER,
   checkBackupFrame,
   type CutPoint,
 } from './frames.ts';
@@ -43,7 +46,7 @@ export type RestoreOptions = {
    * where the cell of a cluster's backup is written; default: a store in the new folder, for
    * inspection
    */
-  readonly cluster?: Pick<FramesImport, 'target' | 'env' | 'again' | 'signal'>;
+  readonly cluster?: Pick<FramesImport, 'target' | 'env' | 'again' | 'signal' | 'artifacts'>;
   readonly onProgress?: (what: string) => void;
 };
 
@@ -91,6 +94,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
       await writer.close();
     }
     const restored = writer.restored();
+    if (options.cluster && !options.cluster.artifacts && writer.hasBucketFiles)
+      throw noPlaceForFiles(source.path);
     await restoreCell(options, restored, writer.exported, source, join(draft, 'store'));
     await refuseContents(into);
     if (existsSync(into)) await rmdir(into);
@@ -125,11 +130,24 @@ async function restoreCell(
   const { store: opened, blobs } = await openEmbedded({ path: store });
   try {
     const target = { log: opened.log, blobs, clear: async () => {} };
-    await importFrames({ ...progress, target, env: 'local' }, about, frames);
+    const artifacts = async () => checkedOnly;
+    await importFrames({ ...progress, target, env: 'local', artifacts }, about, frames);
   } finally {
     await opened.close();
   }
 }
+
+/** Files of a bucket stay in the backup: only a cluster has a place for them. */
+export const checkedOnly: Pick<Artifacts, 'put'> = {
+  put: (tenant, contents, options) => nameContents(tenant, contents, options, ['*/*']),
+};
+
+const noPlaceForFiles = (path: string): TroupeError =>
+  new TroupeError(
+    'INVALID_ARGUMENT',
+    `${path} has files of an S3 bucket: name the bucket of the new cell in a2a.artifacts.s3 of ` +
+      'the configuration (--config FILE), or leave the files out with --no-artifacts',
+  );
 
 /** An empty store of this cell. */
 async function newStore(path: string, cell: string): Promise<void> {
@@ -253,6 +271,11 @@ class DataFolderWriter {
     this.#files.close();
     await this.#rows?.close();
     this.#rows = undefined;
+  }
+
+  get hasBucketFiles(): boolean {
+    for (const path of this.#files.paths) if (path.startsWith(BUCKET_FOLDER)) return true;
+    return false;
   }
 
   get #isCluster(): boolean {

@@ -5,7 +5,7 @@
  * Invariants: the naming message is stored only if the name has none (the fence of its subject, so
  * one writer wins), and only after all chunks of its put. Chunks belong to one put, and other
  * processes never remove chunks of a put that may be running. So a named blob is complete; a hash
- * verifies every read. An interrupted put leaves invisible chunks: an hour later the next put or
+ * verifies every read. An interrupted put leaves invisible chunks: 20 minutes later the next put or
  * delete of the name removes them, or `sweep`. Nothing depends on sequence numbers across a restart
  * of the server: version
  * 2.9 may start from one again.
@@ -30,13 +30,18 @@ export type NatsBlobsOptions = {
   /** name of the stream with the subjects `blb.{env}.>` */
   readonly stream: string;
   readonly env: string;
-  /** age after which chunks without a name are abandoned, milliseconds; default an hour */
+  /** age after which chunks without a name are abandoned, milliseconds; default 20 minutes */
   readonly abandonedMs?: number;
 };
 
-const ABANDONED_MS = 3_600_000;
-/** A put ends long before its chunks may count as abandoned. */
-const PUT_MS_MAX = 1_800_000;
+/**
+ * That the process of a put has ended does not end its put: its last message may still be on the
+ * way, and the fence of the name does not know the chunks. A message arrives within seven minutes
+ * after the put gave up: half a minute of attempts, and two pings of two minutes, twice, until both
+ * ends have closed a connection that is silent.
+ */
+const ABANDONED_MS = 1_200_000;
+const PUT_MS_MAX = 600_000;
 /** A purge visits all blocks of a stream. */
 const PURGE_MS = 60_000;
 const HEADER = 'Troupe-Blob';
@@ -183,7 +188,7 @@ export class NatsBlobs implements Blobs {
     if (await this.#last(subject))
       throw new TroupeError(
         'UNAVAILABLE',
-        `blob ${name} is being stored, or its process has died within the hour`,
+        `blob ${name} is being stored, or its process has died in the last 20 minutes`,
       );
   }
 

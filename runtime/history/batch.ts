@@ -31,13 +31,13 @@ export class Batch {
   covers: Position = 0;
   lastTurn = 0;
   lastAt = 0;
-  readonly #rules: HistoryRules;
+  readonly #rules: Pick<HistoryRules, 'policyOf'>;
   readonly #kept = new Map<string, Exclude<HistoryKept, 'summary'> | KnownActor>();
   #fullBytes = 0;
   /** the rest of the last block */
   #free: Uint8Array = new Uint8Array();
 
-  constructor(rules: HistoryRules, effects: OpenEffects) {
+  constructor(rules: Pick<HistoryRules, 'policyOf'>, effects: OpenEffects) {
     this.#rules = rules;
     this.summaries = new SummaryWriter(effects);
   }

@@ -41,7 +41,7 @@ const BYTES_MAX = 2 ** 30;
 const SHARD_BYTES_MIN = 2 ** 20;
 
 type Definitions = {
-  latest(type: string): { readonly history: HistoryPolicy } | undefined;
+  latest(type: string): { readonly history: Partial<HistoryPolicy> } | undefined;
   all(): readonly { readonly type: string }[];
 };
 

@@ -11,7 +11,7 @@ import { decode } from '../../protocols/codec.ts';
 import type { Log, LogEntry, Position } from '../log/log.ts';
 import { bodyStart, encodeEntry } from '../shard/commit/record-format.ts';
 import { deflated } from './deflate.ts';
-import { readSummaries, type SummaryWriter, type TurnSummary } from './summary.ts';
+import { readSummaries, summariesUpTo, type SummaryWriter, type TurnSummary } from './summary.ts';
 
 /** Where turns with bodies of one actor are. */
 export type FullPlace = readonly [actor: string, position: Position];
@@ -54,7 +54,25 @@ export async function encodeSegment(
   const hashes = packHashes(Array.from(actors, hashOf));
   const body = await deflated(encodeEntry([summaries.names, summaries.bytes()]));
   const sum = total(hashes.length + body.length);
-  return encodeEntry([covers, lastTurn, lastAt, sum, back, full, hashes, body]);
+  return packSegment({ covers, lastTurn, lastAt, total: sum, back, full, hashes, body });
+}
+
+/** The bytes that `decodeSegment` decodes. */
+export const packSegment = (segment: Omit<Segment, 'position'>): Buffer => {
+  const { covers, lastTurn, lastAt, total, back, full, hashes, body } = segment;
+  return encodeEntry([covers, lastTurn, lastAt, total, back, full, hashes, body]);
+};
+
+/** A segment without the turns behind the numbered one; undefined when nothing remains. */
+export async function segmentUpTo(segment: Segment, turnNo: number): Promise<Segment | undefined> {
+  if (segment.lastTurn <= turnNo) return segment;
+  const inflated = inflateRawSync(segment.body);
+  const start = bodyStart(inflated, 'summaries of turns');
+  const [names, all] = decode<[string[], Uint8Array]>(inflated, start);
+  const { bytes, lastTurn, lastAt } = summariesUpTo(names, all, turnNo);
+  if (bytes.length === 0) return undefined;
+  const body = await deflated(encodeEntry([names, bytes]));
+  return { ...segment, lastTurn, lastAt, body };
 }
 
 export function decodeSegment({ bytes, position }: LogEntry): Segment {

@@ -266,6 +266,29 @@ export function readSummaries(
   return found;
 }
 
+/** The bytes of a `SummaryWriter` without the turns behind the numbered one. */
+export function summariesUpTo(
+  names: readonly string[],
+  bytes: Uint8Array,
+  turnNo: number,
+): { readonly bytes: Uint8Array; readonly lastTurn: number; readonly lastAt: number } {
+  const reader = new VarintReader(bytes);
+  const name = () => names[reader.next()] ?? '';
+  const last = { lastTurn: 0, lastAt: 0 };
+  while (reader.hasMore) {
+    const end = reader.at;
+    const turn = last.lastTurn + reader.next();
+    if (turn > turnNo) return { bytes: bytes.subarray(0, end), ...last };
+    last.lastTurn = turn;
+    last.lastAt += reader.next();
+    reader.next();
+    const flags = reader.next();
+    if (!(flags & HAS.repeats)) readAll(reader, name, flags);
+    readRest(reader, name, flags);
+  }
+  return { bytes, ...last };
+}
+
 type Repeated = Pick<
   TurnSummary,
   'machine' | 'kind' | 'name' | 'job' | 'state' | 'from' | 'status'

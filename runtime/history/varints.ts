@@ -45,6 +45,11 @@ export class VarintReader {
     this.#bytes = bytes;
   }
 
+  /** How many bytes were read. */
+  get at(): number {
+    return this.#at;
+  }
+
   get hasMore(): boolean {
     return this.#at < this.#bytes.length;
   }

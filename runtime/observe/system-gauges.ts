@@ -1,8 +1,8 @@
 /** What `GET /metrics` reports of the runtime: shards, their mail, and the load of this process. */
-import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import type { Registry } from 'prom-client';
 import { clockStatus } from '../clock/clock-watch.ts';
 import type { System } from '../system.ts';
+import { watchEventLoop } from './event-loop.ts';
 import { addGauge } from './gauges.ts';
 
 export type Watched = {
@@ -44,11 +44,7 @@ export function watchSystem(
   add('troupe_actors_resident', 'actors in memory', () => {
     return own().reduce((sum, { residents }) => sum + residents, 0);
   });
-  add(
-    'troupe_event_loop_utilization',
-    'busy share of the event loop since the last scrape',
-    busy(),
-  );
+  watchEventLoop(registry);
   if (node === undefined) return;
   const self = () => system.nodes().find((one) => one.node === node);
   const load = () => self()?.load;
@@ -72,14 +68,4 @@ function unowned(system: Pick<System, 'status'>, shards: number | undefined): nu
       .map(({ shard }) => shard),
   );
   return (shards ?? all.length) - owned.size;
-}
-
-function busy(): () => number {
-  let before: EventLoopUtilization | undefined;
-  return () => {
-    const now = performance.eventLoopUtilization();
-    const { utilization } = performance.eventLoopUtilization(now, before);
-    before = now;
-    return utilization;
-  };
 }

@@ -38,6 +38,11 @@ const PARTS: Readonly<Record<Frame[0], readonly TSchema[]>> = {
   audits: [Type.Array(Bytes)],
   transcript: [Text(ADDRESS_MAX), Type.Array(Bytes)],
   blob: [Text(1_000), Bytes],
+  turns: [Text(ADDRESS_MAX), Type.Array(Type.Tuple([Whole, Bytes]))],
+  history: [
+    Type.Integer({ minimum: 0, maximum: SHARDS_MAX - 1 }),
+    Type.Array(Type.Tuple([Whole, Bytes])),
+  ],
   keys: [Bytes],
   artifact: [Text(64), Text(200), Bytes],
   end: [Type.Record(Type.String(), Whole)],

@@ -4,6 +4,7 @@
  *   header      keys, if there is a passphrase
  *   per shard   shard · mail … · rows …
  *   letters …   audits …   transcript …   blob …   artifact …
+ *   per shard, only in backups of a cluster   turns …   history …
  *   end
  *
  * Each is one msgpack array that begins with its name. Lists are cut into pages, so no frame is
@@ -50,6 +51,10 @@ export type Frame =
   /** the next entries of an actor's transcript */
   | readonly ['transcript', actor: string, readonly Uint8Array[]]
   | readonly ['blob', name: string, Uint8Array]
+  /** what history keeps of an actor's turns with bodies; all pages of an actor are consecutive */
+  | readonly ['turns', actor: string, readonly (readonly [Position, Uint8Array])[]]
+  /** the next segments of a shard's history. They name positions of the `turns` before them */
+  | readonly ['history', shard: number, readonly (readonly [Position, Uint8Array])[]]
   /** keys of the installation, encrypted with a passphrase (runtime/secrets/passphrase.ts) */
   | readonly ['keys', sealed: Uint8Array]
   /** a file of a tenant, unencrypted */
@@ -68,6 +73,8 @@ export type TransferCounts = {
   readonly blobs: number;
   /** files of artifacts; in format 1 and 2 there are none */
   readonly artifacts: number;
+  /** segments of history, and entries of turns with bodies; only in backups of a cluster */
+  readonly history: number;
 };
 
 export type TransferSummary = TransferCounts & {
@@ -80,7 +87,15 @@ export type TransferSummary = TransferCounts & {
 
 /** Counts the frames, on both sides alike. */
 export class Counter {
-  #counts = { actors: 0, entries: 0, transcripts: 0, letters: 0, blobs: 0, artifacts: 0 };
+  #counts = {
+    actors: 0,
+    entries: 0,
+    transcripts: 0,
+    letters: 0,
+    blobs: 0,
+    artifacts: 0,
+    history: 0,
+  };
   #shards = 0;
   #transcript: string | undefined;
 
@@ -108,6 +123,10 @@ export class Counter {
         return;
       case 'artifact':
         counts.artifacts++;
+        return;
+      case 'turns':
+      case 'history':
+        counts.history += frame[2].length;
         return;
       case 'header':
       case 'keys':

@@ -1,8 +1,8 @@
 /**
- * Imports transcripts: the entries of one transcript in order, many transcripts concurrently,
- * because each append waits for its answer.
+ * Imports transcripts and other subjects of actors: the entries of each in order, many subjects
+ * concurrently, because each append waits for its answer.
  */
-import type { Log } from '../log/log.ts';
+import type { Log, Position } from '../log/log.ts';
 import { Appender } from './appender.ts';
 
 /** Maximum number of pages that are stored concurrently. */
@@ -25,16 +25,24 @@ export class TranscriptImport {
 
   /**
    * Resolves when there is room for the next page; the pages of an actor come one after the other.
+   * @param onStored receives the index of each entry, and its position
    * @throws the error of an earlier page
    */
-  async append(actor: string, entries: readonly Uint8Array[]): Promise<void> {
+  async append(
+    actor: string,
+    entries: readonly Uint8Array[],
+    onStored?: (at: number, position: Position) => void,
+  ): Promise<void> {
     if (this.#current?.actor !== actor) {
       this.#current = { actor, appender: new Appender(this.#log, this.#subjectOf(actor)) };
       this.#last = Promise.resolve();
     }
     const { appender } = this.#current;
     const page = this.#last.then(async () => {
-      for (const bytes of entries) await appender.append(bytes);
+      for (const [at, bytes] of entries.entries()) {
+        const position = await appender.append(bytes);
+        onStored?.(at, position);
+      }
     });
     this.#last = page;
     const running = page.then(

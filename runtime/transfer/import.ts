@@ -26,6 +26,7 @@ import {
 } from './frames.ts';
 import { ShardImport } from './import-shard.ts';
 import { letterPlace, moveAudit } from './moved.ts';
+import { HistoryImport } from './import-history.ts';
 import { TranscriptImport } from './import-transcripts.ts';
 
 /** What an import writes to. */
@@ -168,6 +169,7 @@ class CellImport {
   readonly #letters = new Map<string, Appender>();
   readonly #audits: Appender;
   readonly #transcripts: TranscriptImport;
+  readonly #history: HistoryImport;
   /** dead letters by domain and old position, which audits name */
   readonly #places = new Map<string, Position>();
   #shard: ShardImport | undefined;
@@ -182,6 +184,7 @@ class CellImport {
     this.#header = header;
     this.#audits = new Appender(log, auditSubject(env));
     this.#transcripts = new TranscriptImport(log, (actor) => transcriptSubject(env, actor));
+    this.#history = new HistoryImport(log, env);
   }
 
   async run(frames: AsyncIterable<Frame>, signal?: AbortSignal): Promise<TransferCounts> {
@@ -200,8 +203,10 @@ class CellImport {
     } finally {
       // Also after a failure: when this has ended, no append is in progress.
       await this.#transcripts.settled();
+      await this.#history.settled();
     }
     this.#transcripts.throwFailure();
+    this.#history.throwFailure();
     await this.#files();
     const { counts } = counter;
     if (end?.[0] !== 'end' || !isSame(end[1], counts))
@@ -222,6 +227,10 @@ class CellImport {
       case 'transcript':
         await this.#endShard();
         return this.#transcripts.append(frame[1], frame[2]);
+      case 'turns':
+        return this.#history.turns(frame[1], frame[2]);
+      case 'history':
+        return this.#history.segments(frame[1], frame[2]);
       case 'letters':
         return this.#takeLetters(frame[1], frame[2]);
       case 'audits':
@@ -264,6 +273,7 @@ class CellImport {
     if (frame[0] === 'shard') this.#o.onProgress?.(`shard ${frame[1] + 1} of ${shards}`);
     else if (frame[0] === 'letters') this.#o.onProgress?.('dead letters');
     else if (frame[0] === 'transcript') this.#o.onProgress?.('transcripts');
+    else if (frame[0] === 'turns' || frame[0] === 'history') this.#o.onProgress?.('history');
     else if (frame[0] === 'blob' || frame[0] === 'artifact') this.#o.onProgress?.('files');
   }
 

@@ -14,6 +14,8 @@ import { hasOpenssl, makeCertificates } from '../servers/certificates.ts';
 import { reservePort } from '../servers/reserve-port.ts';
 
 const START_MS = 60_000;
+/** Open while the certificate changes. */
+const SOCKETS = 20;
 
 /** A folder with a CA and a certificate, and what it is recognized by. */
 function certificates(days?: number) {
@@ -82,24 +84,33 @@ describe.skipIf(!hasOpenssl)('gateway.tls (skipped where openssl is not installe
     await expect(servedAt(port, one.ca, { ...old, ciphers: 'ALL@SECLEVEL=0' })).rejects.toThrow(
       'alert protocol version',
     );
-    await expect(fetch(`http://127.0.0.1:${port}/readyz`)).rejects.toThrow('fetch failed');
-    const socket = await openSocket(port, one.ca);
+    const plain = await fetch(`http://127.0.0.1:${port}/readyz`);
+    expect(plain.status).toBe(400);
+    expect(await plain.text()).toContain('use https:// or wss://');
+    const sockets = await Promise.all(
+      Array.from({ length: SOCKETS }, () => openSocket(port, one.ca)),
+    );
+    const areOpen = () =>
+      Promise.all(
+        sockets.map(async (socket) => {
+          socket.ping();
+          await once(socket, 'pong');
+        }),
+      );
 
     switchTo(two.folder);
     program.child.kill('SIGHUP');
     await logged(program, /certificate of the gateway changed: new connections use it/);
     expect(await servedAt(port, two.ca)).toBe(two.fingerprint256);
     await expect(servedAt(port, one.ca)).rejects.toThrow('unable to verify');
-    socket.ping();
-    await once(socket, 'pong');
+    await areOpen();
 
     writeFileSync(join(one.folder, 'key.pem'), 'not a key');
     switchTo(one.folder);
     program.child.kill('SIGHUP');
     await logged(program, /certificate of the gateway cannot be used, and the former one stays/);
     expect(await servedAt(port, two.ca)).toBe(two.fingerprint256);
-    socket.ping();
-    await once(socket, 'pong');
+    await areOpen();
     program.child.kill('SIGTERM');
     expect(await program.ended).toMatchObject({ code: 0 });
 

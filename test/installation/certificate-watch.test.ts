@@ -51,4 +51,24 @@ describe.skipIf(!hasOpenssl)('CertificateWatch (skipped where openssl is not ins
     await watch.look();
     expect(watch.fault).toBeUndefined();
   });
+
+  it.each([
+    ['expired', -2, -1, /^the certificates for NATS: expired on .*: replace .*cert\.pem/],
+    ['not valid yet', 1, 2, /^the certificates for NATS: valid only from .*set the clock/],
+    ['valid', -1, 1, undefined],
+  ] as const)('warns once of one that is %s', async (_name, from, to, text) => {
+    const folder = scratchFolder();
+    const at = (days: number) => new Date(Date.now() + days * 86_400_000);
+    makeCertificates(folder, { between: [at(from), at(to)] });
+    const lines: string[] = [];
+    const log = { info: () => {}, warn: (_: object, line: string) => lines.push(line) };
+    const files = { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') };
+    // sound: pino's other signatures are not used
+    const watch = new CertificateWatch(files, log as never);
+    await watch.look();
+    await watch.look();
+    expect(lines).toEqual(text === undefined ? [] : [expect.stringMatching(text)]);
+    expect(watch.fault).toBeUndefined();
+    expect(Math.abs(watch.expiresAtMs - at(to).getTime())).toBeLessThan(60_000);
+  });
 });

@@ -2,13 +2,17 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { Outstanding } from '../../channels/edge/outstanding.ts';
 import { TokenQuota } from '../../channels/edge/quota.ts';
+import { AuthFailures } from '../../channels/gateway/auth/failed-attempts.ts';
 import { configuredRules } from '../../channels/messengers/configured-rules.ts';
 import type { AccountSettings } from '../../channels/messengers/account-settings.ts';
+import { liveOutstanding, liveRateLimit } from '../../compose/live-limits.ts';
 import { createProcessServices } from '../../compose/process-services.ts';
 import type { InboundMessage } from '../../protocols/channel.ts';
 import { loadConfig } from '../../runtime/config/index.ts';
 import { systemClock } from '../../runtime/index.ts';
+import { MovableClock } from '../runtime/artifacts/contract.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'troupe-live-'));
 const load = (settings: Record<string, unknown>) =>
@@ -36,6 +40,26 @@ describe('the configuration in effect', () => {
     expect(shares()).toEqual({});
     await live.fileChanged(load({ ...silent, runtime: { tenantWeights: { gold: 3 } } }), 'test');
     expect(shares()).toEqual({ gold: 3 });
+    expect(live.status().restartNeeded).toEqual([]);
+  });
+
+  it('has the limits of envelopes and of wrong secrets that a gateway asks for', async () => {
+    const { live } = createProcessServices(load(silent));
+    const [outstanding, rateLimit] = [liveOutstanding(live), liveRateLimit(live)];
+    const clock = new MovableClock();
+    const failures = new AuthFailures(rateLimit, clock);
+    const envelopes = new Outstanding(outstanding);
+    failures.count('10.0.0.1');
+    expect(failures.lockedForMs('10.0.0.1')).toBe(0);
+    envelopes.begin(10);
+    envelopes.begin(10);
+    const auth = { rateLimit: { maxAttempts: 2, lockoutMs: 5_000 } };
+    const a2a = { outstanding: { messages: 2 } };
+    await live.fileChanged(load({ ...silent, gateway: { auth }, a2a }), 'test');
+    failures.count('10.0.0.1');
+    const lockedMs = failures.lockedForMs('10.0.0.1');
+    expect([lockedMs > 0, lockedMs <= 5_000]).toEqual([true, true]);
+    expect(() => envelopes.begin(10)).toThrow(/limit of concurrent envelopes/);
     expect(live.status().restartNeeded).toEqual([]);
   });
 

@@ -38,19 +38,17 @@ export class AuthFailures {
    * attempts that wait for a turn, the newest last; an empty list means that a turn was just used
    */
   readonly #lines = new Map<string, WaitingAttempt[]>();
-  readonly #limit: RateLimit;
+  readonly #limit: Partial<RateLimit>;
   readonly #clock: Clock;
   readonly #isHopeless: boolean;
 
-  /** @param isHopeless every secret that a client can show is unguessable */
+  /**
+   * @param limit read at each wrong secret, so it may change
+   * @param isHopeless every secret that a client can show is unguessable
+   */
   constructor(limit: Partial<RateLimit> = {}, clock: Clock, isHopeless = false) {
     this.#isHopeless = isHopeless;
-    this.#limit = {
-      maxAttempts: limit.maxAttempts ?? AUTH_FAILURES_MAX,
-      windowMs: limit.windowMs ?? AUTH_WINDOW_MS,
-      lockoutMs: limit.lockoutMs ?? AUTH_LOCKOUT_MS,
-      exemptLoopback: limit.exemptLoopback ?? false,
-    };
+    this.#limit = limit;
     this.#clock = clock;
   }
 
@@ -79,7 +77,12 @@ export class AuthFailures {
 
   /** Counts a wrong secret. It restarts the lockout of a locked account. */
   count(account: string): void {
-    const { maxAttempts, windowMs, lockoutMs, exemptLoopback } = this.#limit;
+    const {
+      maxAttempts = AUTH_FAILURES_MAX,
+      windowMs = AUTH_WINDOW_MS,
+      lockoutMs = AUTH_LOCKOUT_MS,
+      exemptLoopback = false,
+    } = this.#limit;
     if (exemptLoopback && isLoopback(account)) return;
     const now = this.#clock.monotonicMs();
     const times = (this.#failures.get(account)?.times ?? []).filter(

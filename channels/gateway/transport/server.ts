@@ -1,6 +1,7 @@
 /** The HTTP server of a gateway, plain or with TLS, for its routes and its WebSockets. */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import type { SecureVersion } from 'node:tls';
 import { SERVER_OPTIONS } from '../../http/listener.ts';
 
@@ -25,5 +26,34 @@ export function createHttpServer(tls: GatewayTls | undefined, listener: RequestL
   const limits = { minVersion, handshakeTimeout: TLS_HANDSHAKE_MS };
   const server = createTlsServer({ ...SERVER_OPTIONS, ...limits, ...tls.pair() }, listener);
   tls.onChange((pair) => server.setSecureContext({ minVersion, ...pair }));
+  answerPlainRequests(server);
   return server;
+}
+
+/** The first byte of every TLS connection: a record of the handshake. */
+const HANDSHAKE = 0x16;
+const PLAIN_TEXT = 'This port accepts HTTPS and WSS only: use https:// or wss:// in the address.\n';
+const PLAIN_ANSWER =
+  'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n' +
+  `Content-Length: ${PLAIN_TEXT.length}\r\n\r\n${PLAIN_TEXT}`;
+
+/** Plain HTTP would end without an answer, and its user would look for the fault elsewhere. */
+function answerPlainRequests(server: Server): void {
+  const secure = server.listeners('connection') as ((socket: Socket) => void)[];
+  server.removeAllListeners('connection');
+  server.on('connection', (socket: Socket) => {
+    const close = () => socket.destroy();
+    socket.setTimeout(TLS_HANDSHAKE_MS, close);
+    socket.on('error', close);
+    socket.once('readable', () => {
+      const first = socket.read() as Buffer | null;
+      if (first === null) return void close();
+      socket.setTimeout(0);
+      socket.off('timeout', close);
+      socket.off('error', close);
+      if (first[0] !== HANDSHAKE) return void socket.on('error', close).end(PLAIN_ANSWER, close);
+      socket.unshift(first);
+      for (const listener of secure) listener.call(server, socket);
+    });
+  });
 }

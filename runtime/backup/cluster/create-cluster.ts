@@ -3,6 +3,7 @@
  * and files of the data folder where the command runs. Workers and gateways are neither asked nor
  * stopped.
  *
+ * History (`cluster-history.ts`) and files of a bucket (`bucket-files.ts`) are read after the cut.
  * Rows and mail of the cut are in a temporary folder until they are written. Blobs are copied
  * before and after the cut, as files of an embedded store are.
  */
@@ -24,6 +25,8 @@ import {
   writeBackup,
 } from '../write-backup.ts';
 import { withScratchFolder } from '../scratch-folder.ts';
+import { bucketFrames, type BucketSource } from './bucket-files.ts';
+import { type ClusterHistoryOptions, historyFrames } from './cluster-history.ts';
 import { cutCluster } from './cluster-cut.ts';
 import { clusterFrames } from './cluster-frames.ts';
 import type { ClusterSource } from './nats-source.ts';
@@ -33,9 +36,16 @@ export type ClusterBackupOptions = WriteBackupOptions & {
   readonly source: ClusterSource;
   /** where rows and mail are until they are written; default: the temporary folder */
   readonly temporary?: string;
+  /** what is kept of turns that are not in the history yet; default: no history at all */
+  readonly history?: ClusterHistoryOptions['policyOf'];
+  /** tenants' files outside of the cell; default: none */
+  readonly bucket?: BucketSource;
+  /** receives a line for each file of the bucket that cannot be read */
+  readonly onLeftOut?: (line: string) => void;
 };
 
 /** Snapshots of shards, and the bytes of large log entries: the frames contain both. */
+const NOTHING = Buffer.alloc(0);
 const LEFT_OUT = ['snap/', 'big/'];
 
 /**
@@ -104,11 +114,19 @@ class ClusterContent implements BackupContent {
     this.position = cut.position;
     yield ['cut', { storeFormat: FORMAT_VERSION, checkpoint: 0, position: this.position }];
     yield* this.#blobs();
+    yield* this.#bucket();
     for await (const frame of clusterFrames({ source, copies, cut, rows: this.#states.rows })) {
       this.files.assertWanted();
       this.#count(frame);
       yield ['part', frame];
     }
+    const { history: policyOf } = this.#o;
+    if (policyOf)
+      for await (const frame of historyFrames({ source, copies, cut, policyOf })) {
+        this.files.assertWanted();
+        this.#count(frame);
+        yield ['part', frame];
+      }
     yield ['part', ['end', this.#counter.counts]];
   }
 
@@ -137,6 +155,16 @@ class ClusterContent implements BackupContent {
       if (bytes === undefined) continue;
       this.#counter.count(['blob', name, bytes]);
       yield* this.files.contents(path, bytes);
+    }
+  }
+
+  async *#bucket(): AsyncGenerator<BackupFrame> {
+    const { bucket, onLeftOut = () => {} } = this.#o;
+    if (!bucket) return;
+    for await (const frame of bucketFrames(bucket, this.files, onLeftOut)) {
+      if (frame[0] === 'object' || frame[0] === 'fileEnd')
+        this.#counter.count(['artifact', '', '', NOTHING]);
+      yield frame;
     }
   }
 

@@ -1,5 +1,5 @@
 /** The logs and blobs of a running cell on NATS, to be read only. Nothing is created there. */
-import { jetstreamManager } from '@nats-io/jetstream';
+import { JetStreamApiCodes, JetStreamApiError, jetstreamManager } from '@nats-io/jetstream';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { cellSubject, escapeToken } from '../../../protocols/subjects.ts';
 import type { Blobs } from '../../blobs/blobs.ts';
@@ -17,10 +17,14 @@ export type ClusterSource = Pick<CellRecord, 'cell' | 'shards' | 'createdAt'> & 
   readonly blobs: Blobs;
   /** Subjects of transcripts and dead letters, sorted. */
   kept(): Promise<readonly string[]>;
+  /** Subjects of history, sorted; undefined when the cell has none. */
+  history(): Promise<readonly string[] | undefined>;
   close(): Promise<void>;
 };
 
 const TIMEOUT_MS = 30_000;
+const isAbsent = (error: unknown): boolean =>
+  error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
 
 /** @throws TroupeError NOT_FOUND without a cell; UNAVAILABLE during an import */
 export async function openClusterSource(
@@ -38,20 +42,26 @@ export async function openClusterSource(
     if (importing === true)
       throw new TroupeError('UNAVAILABLE', `an import into the cell ${env} is under way`);
     const manager = await jetstreamManager(nc, { timeout: TIMEOUT_MS, checkAPI: false });
-    const kept = async () => {
-      const token = escapeToken(env);
+    const token = escapeToken(env);
+    const subjectsIn = async (stream: string, filters: readonly string[]) => {
       const names: string[] = [];
-      for (const filter of [`trn.${token}.>`, `a2a.*.${token}.dlq`]) {
-        const { state } = await manager.streams.info(streams.kept, { subjects_filter: filter });
+      for (const filter of filters) {
+        const { state } = await manager.streams.info(stream, { subjects_filter: filter });
         names.push(...Object.keys(state.subjects ?? {}));
       }
       return names.sort();
     };
+    const kept = () => subjectsIn(streams.kept, [`trn.${token}.>`, `a2a.*.${token}.dlq`]);
+    const history = () =>
+      subjectsIn(streams.history, [`hst.${token}.>`]).catch((error: unknown) => {
+        if (!isAbsent(error)) throw error;
+        return undefined;
+      });
     const close = async () => {
       await log.close();
       await nc.close();
     };
-    return { env, cell, shards, createdAt, log, blobs, kept, close };
+    return { env, cell, shards, createdAt, log, blobs, kept, history, close };
   } catch (error) {
     await nc.close();
     throw error;

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
-import { type S3Place, S3Requests } from '../../artifacts/s3-requests.ts';
+import { elementOf, type S3Listed, type S3Place, S3Requests } from '../../artifacts/s3-requests.ts';
 import { systemClock } from '../../clock/clock.ts';
 import { makeFolder } from '../../make-folder.ts';
 
@@ -15,12 +15,6 @@ export type S3BucketOptions = S3Place & {
   readonly prefix: string;
   /** of a part of a large file, at least 5 MiB for the real S3; default 16 MiB */
   readonly partBytes?: number;
-};
-
-export type S3Listed = {
-  /** without the prefix */
-  readonly key: string;
-  readonly bytes: number;
 };
 
 const PART_BYTES = 16 * 2 ** 20;
@@ -109,23 +103,11 @@ export class S3Bucket {
     await this.#requests.send(this.#key(key), { method: 'DELETE' });
   }
 
-  /** All objects below a prefix, by key. */
+  /** All objects below a prefix, by key, which is without the prefix of this bucket. */
   async list(prefix = ''): Promise<readonly S3Listed[]> {
     const found: S3Listed[] = [];
-    for (let token: string | undefined = ''; token !== undefined; ) {
-      const query = new URLSearchParams({ 'list-type': '2', prefix: this.#prefix + prefix });
-      if (token !== '') query.set('continuation-token', token);
-      // Signatures are of %20, never of +.
-      const text = query.toString().replaceAll('+', '%20');
-      const answer = await this.#requests.send(`?${text}`, { method: 'GET' });
-      const xml = Buffer.from(answer?.body ?? []).toString('utf8');
-      for (const [, contents = ''] of xml.matchAll(/<Contents>(.*?)<\/Contents>/gs))
-        found.push({
-          key: textOf(contents, 'Key').slice(this.#prefix.length),
-          bytes: Number(textOf(contents, 'Size')),
-        });
-      token = textOf(xml, 'NextContinuationToken') || undefined;
-    }
+    for await (const page of this.#requests.list(this.#prefix + prefix))
+      for (const { key, bytes } of page) found.push({ key: key.slice(this.#prefix.length), bytes });
     return found;
   }
 
@@ -138,7 +120,7 @@ export class S3Bucket {
       method: 'POST',
       headers: { 'x-amz-checksum-algorithm': 'SHA256' },
     });
-    const id = textOf(Buffer.from(begun?.body ?? []).toString('utf8'), 'UploadId');
+    const id = elementOf(Buffer.from(begun?.body ?? []).toString('utf8'), 'UploadId');
     const upload = `uploadId=${encodeURIComponent(id)}`;
     try {
       const parts: string[] = [];
@@ -198,17 +180,3 @@ const isConflict = (error: unknown): boolean => {
   const status = errorData(error).details?.['status'];
   return status === 412 || status === 409;
 };
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&amp;': '&',
-  '&lt;': '<',
-  '&gt;': '>',
-  '&quot;': '"',
-  '&apos;': "'",
-};
-
-const textOf = (xml: string, tag: string): string =>
-  (new RegExp(`<${tag}>([^<]*)</${tag}>`).exec(xml)?.[1] ?? '').replaceAll(
-    /&(?:amp|lt|gt|quot|apos);/g,
-    (entity) => ENTITIES[entity]!,
-  );

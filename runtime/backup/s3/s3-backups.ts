@@ -18,7 +18,8 @@ import { BACKUP_FILE, ID, MANIFEST_FILE, OBJECTS_FILE, VERIFIED_FILE } from '../
 import { OBJECTS_FOLDER } from '../objects.ts';
 import { withScratchFolder } from '../scratch-folder.ts';
 import type { BackupTarget, CreatedBackup } from '../write-backup.ts';
-import type { S3Bucket, S3Listed } from './bucket.ts';
+import type { S3Listed } from '../../artifacts/s3-requests.ts';
+import type { S3Bucket } from './bucket.ts';
 
 const LOCK = 'lock';
 const LEDGER = 'erasures.jsonl';

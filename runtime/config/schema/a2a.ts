@@ -162,20 +162,27 @@ const artifacts = section('files that are too large for an envelope, and evidenc
   ),
   s3: Type.Optional(s3),
   locality: Type.Optional(text('where the files are kept. Default: `a2a.locality`')),
-  bytesMax: Type.Integer({
-    minimum: 1_048_576,
-    maximum: 1_125_899_906_842_624,
-    default: 10_737_418_240,
-    description:
-      'bytes of the files of one tenant in a folder or a cluster; what comes beyond is refused. Of a store: by its own means',
-  }),
-  keepDays: Type.Integer({
-    minimum: 0,
-    maximum: 36_500,
-    default: 90,
-    description:
-      'days after which a file is removed unless it was stored or signed again; 0: never. `retention.artifacts` replaces it. Evidence names its files for 30 days. Of a store: by its lifecycle rules',
-  }),
+  bytesMax: applied(
+    'process',
+    Type.Integer({
+      minimum: 1_048_576,
+      maximum: 1_125_899_906_842_624,
+      default: 10_737_418_240,
+      description:
+        'bytes of the files of one tenant in a folder or a cluster; what comes beyond is refused. Of a store: by its own means',
+    }),
+  ),
+  // Read by the next sweep.
+  keepDays: applied(
+    'process',
+    Type.Integer({
+      minimum: 0,
+      maximum: 36_500,
+      default: 90,
+      description:
+        'days after which a file is removed unless it was stored or signed again; 0: never. `retention.artifacts` replaces it. Evidence names its files for 30 days. Of a store: by its lifecycle rules',
+    }),
+  ),
   mimeTypes: Type.Array(Type.String({ pattern: '^[a-z0-9.+-]+/[a-z0-9.+*-]+$' }), {
     minItems: 1,
     default: [
@@ -227,7 +234,7 @@ export const a2aSection = section(
         'further places whose data this cell may take; the work for one runs on workers with that `a2a.locality`',
     }),
     quota,
-    outstanding,
+    outstanding: applied('process', outstanding),
     artifacts,
     sealingKeyFile: Type.Optional(
       text(

@@ -1,7 +1,7 @@
 /** The configuration's section for who may connect to the gateway. */
 import { Type } from '@sinclair/typebox';
 import { defined } from '../../../protocols/defined.ts';
-import { oneOf, record, secret, section } from './fields.ts';
+import { applied, oneOf, record, secret, section } from './fields.ts';
 
 const texts = (description: string, default_?: readonly string[]) =>
   Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
@@ -83,5 +83,5 @@ export const gatewayAuthSection = section('who may connect', {
     default: 'optional',
   }),
   trustedProxy: Type.Optional(trustedProxy),
-  rateLimit,
+  rateLimit: applied('process', rateLimit),
 });

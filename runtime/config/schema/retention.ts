@@ -53,6 +53,12 @@ export const retentionSection = applied(
       default: 10_000,
       description: 'items of one tenant that sweeps remove in an hour; the rest waits',
     }),
+    bytesPerHour: Type.Integer({
+      minimum: 2 ** 20,
+      maximum: 2 ** 50,
+      default: 10 * 2 ** 30,
+      description: 'the same in bytes; the item that exceeds it is the last one of the hour',
+    }),
   }),
 );
 

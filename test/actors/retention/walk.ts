@@ -1,4 +1,5 @@
 /** The events that a sweeper can receive, and the invariants that hold on every path. */
+import { isDeepStrictEqual } from 'node:util';
 import { retentionMachine } from '../../../actors/retention/machine.ts';
 import type { RetentionContext } from '../../../actors/retention/types.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
@@ -17,7 +18,7 @@ import {
   requestsOf,
 } from '../../charts/coverage.ts';
 
-const BUDGET = { itemsPerTurn: 2, itemsPerHour: 3 };
+const BUDGET = { itemsPerTurn: 2, itemsPerHour: 3, bytesPerHour: 150 };
 
 /** A receipt for each sweep that ends, with the sum of what its turns removed. */
 class Seen {
@@ -35,6 +36,8 @@ class Seen {
     const { open, hour } = context;
     demand(open?.items.length ?? 0, 'a turn is bounded').toBeLessThanOrEqual(BUDGET.itemsPerTurn);
     demand(hour.items, 'an hour is bounded').toBeLessThanOrEqual(BUDGET.itemsPerHour);
+    const isPicking = isDeepStrictEqual(step.live.snapshot.value, { sweeping: 'picking' });
+    if (isPicking) demand(hour.bytes!, 'an hour is bounded').toBeLessThan(BUDGET.bytesPerHour);
     const receipts = requestsOf<Tell>(step.requests, 'tell');
     for (const { event } of receipts) {
       const [record] = (event as unknown as { records: { on: Record<string, string> }[] }).records;
@@ -67,10 +70,18 @@ export const exploration: Exploration = {
     { name: 'planned', job: 'plan', output: plan },
     { name: 'nothing to do', job: 'plan', output: { ...plan, kinds: [], found: NO_ITEMS } },
     { name: 'not planned', job: 'plan', error },
-    { name: 'picked', job: 'pick', output: { items: ['a'], held: 0, cursor: 'a' } },
-    { name: 'picked the last', job: 'pick', output: { items: ['b'], held: 1, cursor: null } },
-    { name: 'found nothing here', job: 'pick', output: { items: [], held: 0, cursor: 'c' } },
-    { name: 'found nothing', job: 'pick', output: { items: [], held: 0, cursor: null } },
+    { name: 'picked', job: 'pick', output: { items: ['a'], held: 0, cursor: 'a', bytes: 100 } },
+    {
+      name: 'picked the last',
+      job: 'pick',
+      output: { items: ['b'], held: 1, cursor: null, bytes: 1 },
+    },
+    {
+      name: 'found nothing here',
+      job: 'pick',
+      output: { items: [], held: 0, cursor: 'c', bytes: 0 },
+    },
+    { name: 'found nothing', job: 'pick', output: { items: [], held: 0, cursor: null, bytes: 0 } },
     { name: 'not picked', job: 'pick', error },
     { name: 'removed', job: 'remove', output: { skipped: 0 } },
     { name: 'used again', job: 'remove', output: { skipped: 1 } },
@@ -86,6 +97,7 @@ export const exploration: Exploration = {
       open?.kinds.length,
       open?.cursor === null,
       hour.items,
+      hour.bytes,
     ];
   },
   ledger: () => new Seen(),

@@ -184,6 +184,27 @@ it('rests when the budget of the hour is used up', { timeout: 60_000 }, async ()
   expect(KEYS.filter((key) => troupe.sessionRow(key) !== undefined)).toHaveLength(1);
 });
 
+it('rests when the bytes of the hour are used up, also between items of one turn', {
+  timeout: 60_000,
+}, async () => {
+  const data = scratchFolder();
+  const retention = { artifacts: '30d', bytesPerHour: 2 ** 20 };
+  const troupe = await install({ config: { retention }, data });
+  const path = join(data, 'artifacts');
+  const about = { path, publicUrl: () => 'http://127.0.0.1:1', mimeTypes: ['text/plain'] };
+  const bucket = await openFolderArtifacts(about);
+  const old = new Date(Date.now() - 31 * DAY_MS);
+  for (const text of ['a', 'b', 'c', 'd']) {
+    const contents = Buffer.alloc(700_000, text);
+    const { hash } = await bucket.put('default', contents, { contentType: 'text/plain' });
+    await utimes(fileOf(path, 'default', hash), old, old);
+  }
+  const row = await sweep(troupe);
+  // The second one exceeds the mebibyte, and is the last one.
+  expect(row).toMatchObject({ state: 'resting', removed: { artifacts: 2 } });
+  expect(row.sweep!.found.artifacts).toBe(4);
+});
+
 it('has ages of its own for a tenant, which inherits the others', {
   timeout: 60_000,
 }, async () => {

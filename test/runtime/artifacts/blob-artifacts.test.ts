@@ -10,18 +10,22 @@ import { artifactsContract, MIME_TYPES, MovableClock } from './contract.ts';
 
 const DAY_MS = 86_400_000;
 const KEYS = { sealingKey: sealingKey(randomBytes(32).toString('hex')), urlKey: randomBytes(32) };
-const bucket = (blobs: Blobs, clock: Clock, more: { bytesMax?: number; urlKey?: Buffer } = {}) =>
+const bucket = (
+  blobs: Blobs,
+  clock: Clock,
+  more: { bytesMax?: () => number; urlKey?: Buffer } = {},
+) =>
   new BlobArtifacts({
     ...KEYS,
     blobs,
     clock,
     publicUrl: () => 'http://127.0.0.1:18789',
     mimeTypes: MIME_TYPES,
-    bytesMax: 1e9,
+    bytesMax: () => 1e9,
     ...more,
   });
 const usesOf = (blobs: Blobs, clock: Clock) =>
-  new BlobUses({ blobs, clock, bytesMax: 1e9, fileOf });
+  new BlobUses({ blobs, clock, bytesMax: () => 1e9, fileOf });
 /** Removes what was not used for 90 days; returns how much. */
 async function sweep(blobs: Blobs, clock: Clock): Promise<number> {
   const uses = usesOf(blobs, clock);
@@ -59,7 +63,7 @@ it('stores no part of the contents unencrypted', async () => {
 });
 
 it('refuses a file beyond the storage limit of a tenant, and accepts one that is already stored', async () => {
-  const artifacts = bucket(new MemoryBlobs(), new MovableClock(), { bytesMax: 10 });
+  const artifacts = bucket(new MemoryBlobs(), new MovableClock(), { bytesMax: () => 10 });
   await put(artifacts, '12345678');
   await put(artifacts, '12345678');
   await expect(put(artifacts, 'abcdefgh')).rejects.toMatchObject({

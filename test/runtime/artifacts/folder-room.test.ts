@@ -30,7 +30,7 @@ async function openBucket(more: Partial<FolderArtifactsOptions> = {}) {
   const room = new FolderRoom({
     path,
     aside,
-    bytesMax: 1e9,
+    bytesMax: () => 1e9,
     clock: systemClock,
   });
   const age = async (hash: string, days: number) => {
@@ -57,7 +57,7 @@ describe('the storage limit of a tenant', () => {
   const full = { code: 'RATE_LIMIT_EXCEEDED', details: { limit: 'artifacts' } };
 
   it('refuses further bytes, and accepts a file that is already stored', async () => {
-    const { put } = await openBucket({ bytesMax: 3_000 });
+    const { put } = await openBucket({ bytesMax: () => 3_000 });
     await put('a'.repeat(2_000));
     await expect(put('b'.repeat(2_000))).rejects.toMatchObject(full);
     await put('a'.repeat(2_000));
@@ -66,14 +66,14 @@ describe('the storage limit of a tenant', () => {
   });
 
   it('counts concurrent files once each', async () => {
-    const { put } = await openBucket({ bytesMax: 10_000 });
+    const { put } = await openBucket({ bytesMax: () => 10_000 });
     const texts = Array.from({ length: 20 }, (_, n) => String(n % 10).repeat(1_000 + n));
     const stored = await Promise.allSettled(texts.map((text) => put(text)));
     expect(stored.filter(({ status }) => status === 'fulfilled')).toHaveLength(9);
   });
 
   it('includes files that were stored before this process started', async () => {
-    const { put, open } = await openBucket({ bytesMax: 3_000 });
+    const { put, open } = await openBucket({ bytesMax: () => 3_000 });
     await put('a'.repeat(2_000));
     await expect(put('b'.repeat(2_000), 'acme', await open())).rejects.toMatchObject(full);
   });

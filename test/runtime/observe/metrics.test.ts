@@ -30,6 +30,25 @@ describe('metrics', () => {
     ]);
   });
 
+  // A share since the last scrape depended on when another scraper had read it.
+  it('show the busy share of the event loop to any number of scrapers', async () => {
+    const metrics = createMetrics({ process: false });
+    metrics.watch({ status: () => [], nodes: () => [] });
+    const untilMs = performance.now() + 400;
+    while (performance.now() < untilMs);
+    const read = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      const text = await metrics.text();
+      const active = valueOf(text, 'troupe_event_loop_active_seconds_total');
+      return { active, share: valueOf(text, 'troupe_event_loop_utilization') };
+    };
+    const [first, second] = [await read(), await read()];
+    expect(first.active).toBeGreaterThan(0.4);
+    expect(second.active).toBeGreaterThanOrEqual(first.active);
+    expect(first.share).toBeGreaterThan(0.5);
+    expect(second.share).toBeGreaterThan(first.share / 2);
+  });
+
   it('count refusals by seq apart from other conflicts', async () => {
     const metrics = createMetrics({ process: false });
     const conflict = { ...facts, status: 'REFUSED', errorCode: 'CONFLICT' };

@@ -258,6 +258,7 @@ type Changes = Partial<
     | 'whenDone'
     | 'missedTimers'
     | 'workTimers'
+    | 'history'
   >
 >;
 

@@ -31,6 +31,7 @@ const counts = {
   letters: 0,
   blobs: 0,
   artifacts: 0,
+  history: 0,
 };
 const end: Frame = ['end', counts];
 const blob = (name: string, bytes: Uint8Array): Frame => ['blob', name, bytes];

@@ -63,6 +63,7 @@ it('keeps how often an input killed a process, under its new position', async ()
     letters: 0,
     blobs: 0,
     artifacts: 0,
+    history: 0,
   };
   const frames: Frame[] = [
     ['header', { ...at, cell: 'c', shards: 1 }],
