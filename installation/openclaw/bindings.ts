@@ -12,7 +12,7 @@ import { agentIdOfOpenClaw } from '../../protocols/openclaw-key.ts';
 import type { FoundAgent } from './config-file.ts';
 import { type Fields, fieldsOf, isFields, listOf, textOf } from './found.ts';
 
-/** One binding, and what became of it. */
+/** One binding, and the outcome. */
 export type FoundBinding = {
   /** as `bindings[0]: telegram, group -100` */
   readonly id: string;

@@ -12,7 +12,7 @@ import { environmentName, keyVariable } from './secrets.ts';
 export type SecretReference = { readonly env: string } | { readonly file: string };
 export type Proposal = {
   readonly config: Fields;
-  /** what became of each binding */
+  /** the outcome of each binding */
   readonly bindings: readonly FoundBinding[];
   /** keys of OpenClaw that have no effect here, with the reason where there is one */
   readonly leftOut: readonly { readonly key: string; readonly reason: string }[];

@@ -80,7 +80,8 @@ function entrypoint(): readonly string[] {
 
 export const hasTini = spawnSync('tini', ['--version']).status === 0;
 
-const NAMESPACES = ['--mount', '--pid', '--fork', '--kill-child', '--propagation', 'private'];
+// The first process outlives unshare: a change of the user clears what `--kill-child` sets.
+const NAMESPACES = ['--mount', '--pid', '--fork', '--propagation', 'private'];
 
 /** The command that runs `troupe ARGS` in the container. @param data folder of its volume /data */
 export function inContainer(

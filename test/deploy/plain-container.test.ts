@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { isAlive, processesUnder } from '../../agent/sandbox/process-tree.ts';
+import { isAlive, killNow, processesUnder } from '../../agent/sandbox/process-tree.ts';
 import { scriptOf } from '../../loadtest/model-server/script.ts';
 import { SCRIPTED_MODEL, startModelServer } from '../../loadtest/model-server/server.ts';
 import { ensureBuilt } from '../../tools/build.mjs';
@@ -43,7 +43,8 @@ function startIn(files: readonly string[], data: string, args: readonly string[]
   child.stderr.setEncoding('utf8').on('data', (text: string) => (started.stderr += text));
   const closed = once(child, 'close');
   onTestFinished(async () => {
-    child.kill('SIGKILL');
+    // The first process of the namespace, with which all others end; and unshare itself.
+    for (const id of processesUnder(child.pid!, 1_000)) killNow(id);
     await closed;
   });
   return started;
