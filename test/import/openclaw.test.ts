@@ -179,7 +179,7 @@ it.skipIf(!hasSqlite)(
     await runProgram(['sessions', 'export', 'agent:main:long', '--out', out, '--data', data], {
       home,
     });
-    const files = readdirSync(out).map((name) => readFileSync(join(out, name), 'utf8'));
+    const files = readdirSync(out).map((file) => readFileSync(join(out, file), 'utf8'));
     expect(files.join()).toContain('A long story. '.repeat(1_999));
     const devices = await runProgram(['devices', 'list', '--json', '--data', data], { home });
     expect(JSON.parse(devices.stdout)).toMatchObject({ paired: [{ role: 'node', tokens: [] }] });
