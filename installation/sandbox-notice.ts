@@ -16,22 +16,30 @@ export type SandboxNotice = {
   fault(this: void): string | undefined;
 };
 
-export const IN_CONTAINER =
+const IN_COMPOSE =
   'Add the file deploy/sandbox.yml: docker compose -f docker-compose.yml -f deploy/sandbox.yml up. ' +
   'It allows workers to create user namespaces and to mount an own /proc, and nothing else ' +
   '(docs/sandbox.md, In a container)';
+const IN_KUBERNETES =
+  "Set `hostUsers: false` in the workers' pod, and in its container `securityContext: { procMount: " +
+  'Unmasked, seccompProfile: { type: Unconfined }, appArmorProfile: { type: Unconfined } }`. They ' +
+  'allow it to create user namespaces and to mount an own /proc (docs/sandbox.md, In a container)';
 
-/** @param env tells a test or Kubernetes that this is a container */
-export const isContainer = (env: NodeJS.ProcessEnv = process.env): boolean =>
-  env['KUBERNETES_SERVICE_HOST'] !== undefined ||
-  env['container'] !== undefined ||
-  existsSync('/.dockerenv') ||
-  existsSync('/run/.containerenv');
+/**
+ * What to do in a container for a sandbox; undefined: this is no container. @param env tells a test
+ * or Kubernetes where it is
+ */
+export function containerRemedy(env: NodeJS.ProcessEnv = process.env): string | undefined {
+  if (env['KUBERNETES_SERVICE_HOST'] !== undefined) return IN_KUBERNETES;
+  const isContainer =
+    env['container'] !== undefined || existsSync('/.dockerenv') || existsSync('/run/.containerenv');
+  return isContainer ? IN_COMPOSE : undefined;
+}
 
 /** The notice of a sandbox that does not work. */
-export const sandboxText = (missing: string, inContainer = isContainer()): string =>
+export const sandboxText = (missing: string): string =>
   'sandboxed sessions cannot run commands in this process; all other tools work: ' +
-  `${missing}${inContainer ? `. ${IN_CONTAINER}` : ''}`;
+  [missing, containerRemedy()].filter(Boolean).join('. ');
 
 /** Looks once, unless no agent is sandboxed. A failure is logged. */
 export function noticeSandbox(config: Config, log: Pick<Logger, 'warn'>): SandboxNotice {

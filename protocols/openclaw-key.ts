@@ -6,6 +6,10 @@
  *   agent:{agentId}:{rest}:direct:{peer}             → dm
  *   agent:{agentId}:{channel}:channel|room:{id}      → group
  *   …:group|channel:{id}:thread|topic:{threadId}     → topic
+ *
+ * It writes keys in lower case, with ids of agents and peers, except groups of Signal and rooms of
+ * Matrix; older versions kept the case of some. Ids of Slack are in upper case, so they are written
+ * so here, as the channel does.
  */
 import { formatSessionKey, parseSessionKey, type SessionKeyParts } from './session-key.ts';
 
@@ -13,15 +17,34 @@ const THREADS = new Set(['thread', 'topic']);
 const GROUPS = new Set(['group', 'channel', 'room']);
 const DIRECT = new Set(['direct', 'dm']);
 const OWN = new Set(['cron', 'hook', 'node', 'subagent']);
+/** Ids of groups that differ only in case are different groups. */
+const CASE_SENSITIVE = new Set(['signal', 'matrix']);
+const AGENT_ID_CHARACTERS_MAX = 63;
+
+/** The id of an agent as OpenClaw uses it: in lower case, with `-` for other characters. */
+export const agentIdOfOpenClaw = (id: string): string =>
+  id
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_-]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, AGENT_ID_CHARACTERS_MAX) || 'main';
 
 /**
  * The key of the same conversation here; undefined where no form here means the same.
  * @throws TroupeError INVALID_ARGUMENT for a key that is too long
  */
 export function keyOfOpenClaw(key: string): string | undefined {
-  const parts = partsOf(key.split(':'));
-  return parts && formatSessionKey(parts);
+  const parts = partsOf(inOwnCase(key.split(':')));
+  return parts && formatSessionKey(withServiceIds(parts));
 }
+
+/**
+ * A key of a form that exists here, as a client of OpenClaw may write it: with an agent in upper
+ * case, or an id of Slack in lower case.
+ */
+export const inCaseHere = (parts: Exclude<SessionKeyParts, { type: 'other' }>): string =>
+  formatSessionKey(withServiceIds({ ...parts, agentId: parts.agentId.toLowerCase() }));
 
 /**
  * The key under which an import stores the session: that of the same conversation, else the words
@@ -29,11 +52,31 @@ export function keyOfOpenClaw(key: string): string | undefined {
  * @throws TroupeError INVALID_ARGUMENT for a key that is too long, or an empty one
  */
 export function importedKey(key: string, agentId: string): string {
-  const full = key.startsWith('agent:') ? key : `agent:${agentId}:${key}`;
+  const full = /^agent:/i.test(key) ? key : `agent:${agentId}:${key}`;
   const known = keyOfOpenClaw(full);
   if (known !== undefined) return known;
-  const [, agent = agentId, ...rest] = full.split(':');
+  const [, agent = agentId, ...rest] = inOwnCase(full.split(':'));
   return formatSessionKey({ type: 'main', agentId: agent, mainKey: rest.join(':') });
+}
+
+/** The words of a key in the case in which OpenClaw stores them now. */
+function inOwnCase(words: readonly string[]): readonly string[] {
+  const [head = '', agentId = '', ...rest] = words.map((word) => word.toLowerCase());
+  const [channel = '', kind = ''] = rest;
+  const isOpaque = CASE_SENSITIVE.has(channel) && GROUPS.has(kind);
+  const ids = isOpaque ? [channel, kind, ...words.slice(4)] : rest;
+  return [head, agentId && agentIdOfOpenClaw(agentId), ...ids];
+}
+
+/**
+ * Ids as the service writes them; only those that are not names of channels, which have no digit.
+ */
+function withServiceIds<P extends SessionKeyParts>(parts: P): P {
+  if (!('channel' in parts) || parts.channel !== 'slack') return parts;
+  const id = (text: string) =>
+    /^(?=.*\d)[cdguw][a-z0-9]{7,}$/.test(text) ? text.toUpperCase() : text;
+  if (parts.type === 'dm') return { ...parts, peerId: id(parts.peerId) };
+  return 'groupId' in parts ? { ...parts, groupId: id(parts.groupId) } : parts;
 }
 
 function partsOf([head, agentId, ...rest]: readonly string[]): SessionKeyParts | undefined {

@@ -16,7 +16,7 @@ import { isLoopback } from '../../channels/gateway/auth/access.ts';
 import { connect, gatewayOf, loadFrom } from '../options.ts';
 import { version } from '../version.ts';
 import { modelSettings } from './model.ts';
-import { startOwnInstallation } from './own-installation.ts';
+import { type InstallationSettings, startOwnInstallation } from './own-installation.ts';
 import { connectionsOf, type RunOptions } from './run-options.ts';
 
 export type LoadTarget = {
@@ -39,7 +39,7 @@ const TOKEN_TTL_SEC = 86_400;
 export async function openLoadTarget(
   options: RunOptions,
   mix: readonly string[],
-  settings: { readonly models?: object; readonly agents?: { readonly defaults?: object } },
+  settings: InstallationSettings,
   note: Note,
   signal: AbortSignal,
 ): Promise<LoadTarget> {

@@ -19,6 +19,7 @@ export type OwnInstallation = {
   /** `ws://127.0.0.1:port` */
   readonly url: string;
   readonly token: string;
+  readonly pid: number;
   /** its data folder */
   readonly home: string;
   /** Stops it and removes the folder. May be repeated. */
@@ -31,13 +32,22 @@ const ERROR_CHARACTERS_MAX = 2_000;
 /** No limit of the installation is reached, because the load is measured. */
 const NO_QUOTA = 100_000_000;
 
+export type InstallationSettings = {
+  readonly models?: object;
+  readonly agents?: {
+    readonly defaults?: object;
+    /** default: one agent `main`, with tools for sessions only */
+    readonly agents?: readonly object[];
+  };
+};
+
 /**
  * @param settings are added to its configuration
  * @throws TroupeError UNAVAILABLE when it does not start, with what it printed; CANCELLED by
  *   `signal`
  */
 export async function startOwnInstallation(
-  settings: { readonly models?: object; readonly agents?: { readonly defaults?: object } },
+  settings: InstallationSettings,
   signal: AbortSignal,
 ): Promise<OwnInstallation> {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
@@ -54,7 +64,7 @@ export async function startOwnInstallation(
   };
   try {
     const url = await ready(child, signal);
-    return { url: `ws://${new URL(url).host}`, token, home, stop };
+    return { url: `ws://${new URL(url).host}`, token, pid: child.pid!, home, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -79,7 +89,7 @@ const startProgram = (folder: string, home: string, token: string): ChildProcess
   });
 
 /** The configuration of an installation for tests. */
-export function configOf({ models, agents }: Parameters<typeof startOwnInstallation>[0]): object {
+export function configOf({ models, agents }: InstallationSettings): object {
   return {
     log: { level: 'error' },
     a2a: {
@@ -92,7 +102,7 @@ export function configOf({ models, agents }: Parameters<typeof startOwnInstallat
     },
     agents: {
       defaults: { sandbox: { mode: 'none' }, ...agents?.defaults },
-      agents: [{ id: 'main', tools: { allow: ['group:sessions'] } }],
+      agents: agents?.agents ?? [{ id: 'main', tools: { allow: ['group:sessions'] } }],
       spawnDefaults: { maxConcurrentSpawns: 100, maxSpawnsPerTree: 1_000_000 },
     },
     ...(models === undefined ? {} : { models }),

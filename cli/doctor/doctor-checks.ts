@@ -227,14 +227,14 @@ const builtAfter = Date.UTC(2025, 0, 1);
 /** Sandboxed sessions cannot run commands if no boundary is available. */
 export async function sandbox({ tools: { exec } }: Config): Promise<Finding> {
   const { findSandbox } = await import('../../agent/sandbox/choose.ts');
-  const { IN_CONTAINER, isContainer } = await import('../../installation/sandbox-notice.ts');
+  const { containerRemedy } = await import('../../installation/sandbox-notice.ts');
   const found = await findSandbox({ boundary: exec.boundary, image: exec.image });
   return 'boundary' in found
     ? ok('sandbox', `commands of sandboxed sessions run in ${found.boundary.kind}`)
     : warn(
         'sandbox',
         'sandboxed sessions cannot run commands here',
-        isContainer() ? `${found.missing}. ${IN_CONTAINER}` : found.missing,
+        [found.missing, containerRemedy()].filter(Boolean).join('. '),
       );
 }
 

@@ -4,6 +4,7 @@
  */
 import { dirname, join, resolve } from 'node:path';
 import json5 from 'json5';
+import { agentIdOfOpenClaw } from '../../protocols/openclaw-key.ts';
 import { textIn } from './files-layout.ts';
 import { type Fields, fieldsOf, isFields, textOf } from './found.ts';
 
@@ -58,7 +59,12 @@ const merged = (below: unknown, above: unknown): unknown => {
 };
 
 export type FoundAgent = {
+  /** in lower case, as OpenClaw uses it */
   readonly id: string;
+  /** as the configuration writes it */
+  readonly written: string;
+  /** further agents of the configuration with the same id: OpenClaw uses the first one */
+  readonly repeated: readonly string[];
   readonly name?: string;
   readonly isDefault: boolean;
   readonly config: Fields;
@@ -70,14 +76,21 @@ export function agentsIn(config: Fields): readonly FoundAgent[] {
   const listed = [list, agents].flat().filter(isFields);
   const named = Object.entries(fieldsOf(entries)).map(([id, own]) => ({ ...fieldsOf(own), id }));
   const all: readonly Fields[] = [...listed, ...named];
-  const found = all.flatMap((own): readonly FoundAgent[] => {
-    const id = textOf(own['id'])?.toLowerCase();
+  const found = new Map<string, FoundAgent>();
+  for (const own of all) {
+    const written = textOf(own['id']);
+    if (written === undefined) continue;
+    const id = agentIdOfOpenClaw(written);
     const name = textOf(own['name']) ?? textOf(fieldsOf(own['identity'])['name']);
     const isDefault = own['default'] === true;
-    return id === undefined ? [] : [{ id, isDefault, config: own, ...(name ? { name } : {}) }];
-  });
-  if (found.length === 0) return [{ id: 'main', isDefault: true, config: {} }];
-  if (found.some(({ isDefault }) => isDefault)) return found;
-  const first = found.find(({ id }) => id === 'main') ?? found[0];
-  return found.map((agent) => (agent === first ? { ...agent, isDefault: true } : agent));
+    const first = found.get(id);
+    const agent = { id, written, repeated: [], isDefault, config: own, ...(name ? { name } : {}) };
+    found.set(id, first ? { ...first, repeated: [...first.repeated, written] } : agent);
+  }
+  const unique = [...found.values()];
+  if (unique.length === 0)
+    return [{ id: 'main', written: 'main', repeated: [], isDefault: true, config: {} }];
+  if (unique.some(({ isDefault }) => isDefault)) return unique;
+  const first = unique.find(({ id }) => id === 'main') ?? unique[0];
+  return unique.map((agent) => (agent === first ? { ...agent, isDefault: true } : agent));
 }

@@ -4,6 +4,7 @@
  *
  * Invariant: a secret never enters the proposal, only a reference to it.
  */
+import { type FoundBinding, routingOf } from './bindings.ts';
 import { agentsIn } from './config-file.ts';
 import { type Fields, fieldsOf, isFields, listOf, numberOf, textOf } from './found.ts';
 import { environmentName, keyVariable } from './secrets.ts';
@@ -11,6 +12,8 @@ import { environmentName, keyVariable } from './secrets.ts';
 export type SecretReference = { readonly env: string } | { readonly file: string };
 export type Proposal = {
   readonly config: Fields;
+  /** the outcome of each binding */
+  readonly bindings: readonly FoundBinding[];
   /** keys of OpenClaw that have no effect here, with the reason where there is one */
   readonly leftOut: readonly { readonly key: string; readonly reason: string }[];
 };
@@ -31,7 +34,6 @@ const APIS = new Set([
 ]);
 const REASONS: Readonly<Record<string, string>> = {
   gateway: 'troupe has its own address and token; both programs use port 18789',
-  bindings: 'write agents.routing by hand (docs/routing.md)',
   meta: 'about OpenClaw itself',
   wizard: 'about OpenClaw itself',
   plugins: 'plugins of OpenClaw do not run here (docs/plugins.md)',
@@ -49,8 +51,10 @@ export function proposalOf(
     used: new Set(),
     reasons: new Map(Object.entries(REASONS)),
   };
+  const routing = routingOf(source, agentsIn(source));
+  draft.used.add('bindings');
   const config = pruned({
-    agents: agentsOf(draft),
+    agents: { ...agentsOf(draft), routing: routing.rules },
     session: sessionOf(draft),
     messages: { queue: queueOf(draft) },
     memory: { search: memoryOf(draft) },
@@ -60,7 +64,9 @@ export function proposalOf(
   const leftOut = leavesOf(source)
     .filter((key) => ![...draft.used].some((one) => key === one || key.startsWith(`${one}.`)))
     .map((key) => ({ key, reason: reasonOf(key, draft.reasons) }));
-  return { config: fieldsOf(config), leftOut };
+  for (const { id, path, note = '' } of routing.bindings)
+    if (path === undefined) leftOut.push({ key: id, reason: note });
+  return { config: fieldsOf(config), bindings: routing.bindings, leftOut };
 }
 
 /** The value at a path, which counts as used. */
@@ -109,14 +115,22 @@ function sessionOf(draft: Draft): Fields {
   const reset = fieldsOf(at(draft.source, 'session.reset'));
   if (reset['mode'] === 'daily' || reset['mode'] === 'idle') draft.used.add('session.reset');
   return {
-    mainKey: textOf(take(draft, 'session.mainKey')),
+    mainKey: textOf(take(draft, 'session.mainKey'))?.toLowerCase(),
     dmScope: oneOf(take(draft, 'session.dmScope'), SCOPES),
-    identityLinks: fieldsOf(take(draft, 'session.identityLinks')),
+    identityLinks: linksOf(fieldsOf(take(draft, 'session.identityLinks'))),
     reset: {
       atHour: reset['mode'] === 'daily' ? (numberOf(reset['atHour']) ?? 4) : undefined,
       idleMinutes: reset['mode'] === 'idle' ? numberOf(reset['idleMinutes']) : undefined,
     },
   };
+}
+
+/** OpenClaw writes the name in lower case into keys, and two names may become one. */
+function linksOf(links: Fields): Fields {
+  const joined: Record<string, unknown[]> = {};
+  for (const [name, ids] of Object.entries(links))
+    joined[name.toLowerCase()] = [...(joined[name.toLowerCase()] ?? []), ...listOf(ids)];
+  return joined;
 }
 
 function queueOf(draft: Draft): Fields {
@@ -212,7 +226,7 @@ function channelsOf(draft: Draft): Fields {
       if (!isFields(channels[channel])) return [];
       const accounts = fieldsOf(at(channels[channel], 'accounts'));
       const named = Object.keys(accounts).map((name) => [
-        name,
+        name.toLowerCase(),
         `channels.${channel}.accounts.${name}`,
       ]);
       const places = named.length > 0 ? named : [['default', `channels.${channel}`]];

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute, join, relative } from 'node:path';
+import { ARCHIVE_BYTES_MAX, decompressed } from './compressed.ts';
 import { type Fields, fieldsOf, type Findings, isFields, listOf, parsed, textOf } from './found.ts';
 import { addAuthProfiles } from './secrets.ts';
 
@@ -85,11 +86,18 @@ function readArchives(
   }
 }
 
-/** @throws Error that names the line */
-const reader = (place: string, state: string) => () => {
-  if (place.endsWith('.zst')) throw new Error(`${place} is compressed: decompress it with zstd`);
-  const text = textIn(place, state);
-  if (text === undefined) throw new Error(`${place} is missing`);
+export type Events = { readonly events: readonly Fields[]; readonly hash: string };
+
+/** @throws NeedsNewerNode; Error that names the line */
+const reader = (place: string, state: string) => (): Events => {
+  const data = bytesIn(place, state);
+  if (data === undefined) throw new Error(`${place} is missing`);
+  const isZstd = place.endsWith('.zst');
+  return eventsOf(isZstd ? decompressed(data, place, ARCHIVE_BYTES_MAX) : String(data), place);
+};
+
+/** The events of JSON lines. @throws Error that names the line */
+export function eventsOf(text: string, place: string): Events {
   const hash = createHash('sha256').update(text).digest('hex');
   const events = text.split(LINE_BREAK).flatMap((line, n) => {
     if (line.trim() === '') return [];
@@ -98,7 +106,7 @@ const reader = (place: string, state: string) => () => {
     return [event];
   });
   return { events, hash };
-};
+}
 
 function readJobs(state: string, found: Findings): void {
   const file = join(state, 'cron', 'jobs.json');
@@ -139,14 +147,18 @@ export const namesIn = (folder: string): readonly string[] =>
  * @throws Error when it cannot be read, is no file (as a pipe), or is outside `state`: its name or
  *   a link leads out of it
  */
-export function textIn(file: string, state: string): string | undefined {
+export function bytesIn(file: string, state: string): Buffer | undefined {
   if (!existsSync(file)) return undefined;
   const path = relative(realpathSync(state), realpathSync(file));
   if (path.split(/[\\/]/, 1)[0] === '..' || isAbsolute(path))
     throw new Error(`${file} is outside ${state}`);
   if (!statSync(file).isFile()) throw new Error(`${file} is not a file`);
-  return readFileSync(file, 'utf8');
+  return readFileSync(file);
 }
+
+/** @throws Error as `bytesIn` */
+export const textIn = (file: string, state: string): string | undefined =>
+  bytesIn(file, state)?.toString('utf8');
 
 const jsonIn = (file: string, state: string): unknown => {
   const text = textIn(file, state);

@@ -1,6 +1,6 @@
 /**
  * The layout of OpenClaw since 2026.7.2: one SQLite database per agent and one for the
- * installation. Needs `node:sqlite` and zstd of Node 22.15.
+ * installation. Needs `node:sqlite`, and for compressed events zstd (`compressed.ts`).
  *
  * Invariants: the databases are copied with their write-ahead logs, and only the copies are opened,
  * so nothing is written to OpenClaw's folder. Rows are read by column name; unknown tables with
@@ -8,13 +8,15 @@
  */
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import * as zlib from 'node:zlib';
 import { TroupeError } from '../../protocols/errors.ts';
+import { decompressed, EVENT_BYTES_MAX } from './compressed.ts';
 import { attempt, namesIn } from './files-layout.ts';
-import { type Fields, fieldsOf, type Findings, parsed, textOf } from './found.ts';
+import { type Fields, fieldsOf, type Findings, numberOf, parsed, textOf } from './found.ts';
 import { addAuthProfiles, environmentName } from './secrets.ts';
+import { archivedEvents, coldEvents } from './stored-archives.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 type Database = {
@@ -23,7 +25,6 @@ type Database = {
 };
 /** In newer versions of Node than the types. */
 type Sqlite = { DatabaseSync: new (path: string, options: { readOnly: boolean }) => Database };
-type Zstd = { zstdDecompressSync(data: Uint8Array): Buffer };
 
 const STATE = join('state', 'openclaw.sqlite');
 
@@ -64,7 +65,7 @@ export async function readSqliteLayout(state: string, found: Findings): Promise<
       const database = openCopy(sqlite, path, folder, found);
       open.push(database);
       if (agentId === undefined) readState(database, found);
-      else readAgent(database, agentId, path, found);
+      else readAgent(database, { agentId, path, state, found });
     });
   }
   return () => {
@@ -73,11 +74,10 @@ export async function readSqliteLayout(state: string, found: Findings): Promise<
   };
 }
 
-/** undefined: this Node is too old. */
+/** undefined: this Node is too old; before 22.13 the module needs a flag. */
 async function loadSqlite(): Promise<Sqlite | undefined> {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  if (major < 22 || (major === 22 && minor < 15)) return undefined;
   const name = 'node:sqlite';
+  if (!isBuiltin(name)) return undefined;
   return (await import(name)) as Sqlite;
 }
 
@@ -135,7 +135,8 @@ function readState(database: Database, found: Findings): void {
         clientMode: row['client_mode'],
         role: row['role'],
         roles: list('roles_json'),
-        scopes: list('approved_scopes_json'),
+        scopes: list('scopes_json'),
+        approvedScopes: list('approved_scopes_json'),
         tokens: parsed(textOf(row['tokens_json']) ?? '{}', `device ${id}`),
       };
       found.devices.push({ id, device });
@@ -150,8 +151,29 @@ function readState(database: Database, found: Findings): void {
   reportOthers(database, 'openclaw.sqlite', STATE_TABLES, found);
 }
 
-function readAgent(database: Database, agentId: string, path: string, found: Findings): void {
-  const entries = new Map<string, { readonly entry: Fields; readonly newest: string }>();
+type AgentPlace = {
+  readonly agentId: string;
+  readonly path: string;
+  readonly state: string;
+  readonly found: Findings;
+};
+type Entry = { readonly entry: Fields; readonly newest: string };
+
+function readAgent(database: Database, place: AgentPlace): void {
+  const { agentId, path, found } = place;
+  readWindows(database, place, entriesIn(database, place));
+  readArchives(database, place);
+  for (const row of rowsOf(database, 'auth_profile_store', ['store_json'], found))
+    attempt(found, 'secret', `${agentId}/auth_profile_store`, () => {
+      const store = parsed(String(row['store_json']), `${path} auth_profile_store`);
+      addAuthProfiles(fieldsOf(store), agentId, found);
+    });
+  reportOthers(database, `${agentId}/openclaw-agent.sqlite`, AGENT_TABLES, found);
+}
+
+/** The sessions by their keys. */
+function entriesIn(database: Database, { path, found }: AgentPlace): ReadonlyMap<string, Entry> {
+  const entries = new Map<string, Entry>();
   const nodes = rowsOf(database, 'session_nodes', ['session_key', 'current_session_id'], found);
   for (const row of nodes) {
     const key = String(row['session_key']);
@@ -168,22 +190,50 @@ function readAgent(database: Database, agentId: string, path: string, found: Fin
       });
     });
   }
+  return entries;
+}
+
+/** Each window; the events of some are in cold storage. */
+function readWindows(
+  database: Database,
+  { agentId, path, state, found }: AgentPlace,
+  entries: ReadonlyMap<string, Entry>,
+): void {
+  const cold = new Map(
+    rowsIfAny(database, COLD, ['session_id', 'archive_name', 'archive_sha256'], found).map(
+      (row) => [String(row['session_id']), row] as const,
+    ),
+  );
+  const folder = join(state, 'agents', agentId, 'sessions');
   for (const row of rowsOf(database, 'session_windows', ['session_id', 'session_key'], found)) {
     const key = String(row['session_key']);
     const sessionId = String(row['session_id']);
     const session = entries.get(key);
     if (session === undefined) continue;
     const place = `${path} transcript_events ${sessionId}`;
-    const read = () => eventsOf(database, sessionId, place);
+    const archive = cold.get(sessionId);
+    const read = () =>
+      archive ? coldEvents(archive, folder, state) : eventsOf(database, sessionId, place);
     const isNewest = session.newest === sessionId;
     found.sessions.push({ agentId, key, sessionId, entry: session.entry, isNewest, place, read });
   }
-  for (const row of rowsOf(database, 'auth_profile_store', ['store_json'], found))
-    attempt(found, 'secret', `${agentId}/auth_profile_store`, () => {
-      const store = parsed(String(row['store_json']), `${path} auth_profile_store`);
-      addAuthProfiles(fieldsOf(store), agentId, found);
-    });
-  reportOthers(database, `${agentId}/openclaw-agent.sqlite`, AGENT_TABLES, found);
+}
+
+/** Transcripts before a reset. OpenClaw may have written a file of the same, which is left out. */
+function readArchives(database: Database, { agentId, path, found }: AgentPlace): void {
+  const needed = ['session_id', 'session_key', 'reason', 'archive_blob', 'archive_sha256'];
+  for (const row of rowsIfAny(database, ARCHIVES, needed, found)) {
+    const key = String(row['session_key']);
+    const sessionId = String(row['session_id']);
+    const place = `${path} ${ARCHIVES} ${sessionId}`;
+    if (row['reason'] !== 'reset') {
+      const reason = `it was ${String(row['reason'])} in OpenClaw`;
+      found.leftOut.push({ kind: 'archive', id: `${key} ${sessionId}`, reason });
+      continue;
+    }
+    const read = () => archivedEvents(row, place);
+    found.sessions.push({ agentId, key, sessionId, entry: {}, isNewest: false, place, read });
+  }
 }
 
 const textFields = (row: Row, names: readonly string[]): Fields =>
@@ -195,16 +245,22 @@ function eventsOf(database: Database, sessionId: string, place: string) {
     .prepare('SELECT * FROM transcript_events WHERE session_id = ? ORDER BY seq')
     .all(sessionId);
   const events = rows.map((row): Fields => {
-    const text = textOf(row['event_json']) ?? decompressed(row['event_zstd'], place);
+    const at = `${place} seq ${String(row['seq'])}`;
+    const text = textOf(row['event_json']) ?? compressedEvent(row, at);
     hash.update(text);
-    return fieldsOf(parsed(text, `${place} seq ${String(row['seq'])}`));
+    return fieldsOf(parsed(text, at));
   });
   return { events, hash: hash.digest('hex') };
 }
 
-function decompressed(data: unknown, place: string): string {
-  if (!(data instanceof Uint8Array)) throw new Error(`${place} has an event without content`);
-  return (zlib as unknown as Zstd).zstdDecompressSync(data).toString('utf8');
+/** An event of over a few kilobytes, since 2026.9.6. */
+function compressedEvent(row: Row, place: string): string {
+  const data = row['event_zstd'];
+  if (!(data instanceof Uint8Array)) throw new Error(`${place} has no content`);
+  const bytes = numberOf(row['event_utf8_bytes']);
+  const text = decompressed(data, place, Math.min(bytes ?? EVENT_BYTES_MAX, EVENT_BYTES_MAX));
+  if (bytes === undefined || Buffer.byteLength(text) === bytes) return text;
+  throw new Error(`${place} has ${Buffer.byteLength(text)} bytes instead of ${bytes}`);
 }
 
 /** The rows of a table; none, and a report, when it or a needed column is missing. */
@@ -224,11 +280,19 @@ function rowsOf(
   return [];
 }
 
+/** For tables that only some versions have. */
+function rowsIfAny(...[database, table, needed, found]: Parameters<typeof rowsOf>) {
+  const tables = database.prepare('SELECT name FROM sqlite_schema WHERE name = ?').all(table);
+  return tables.length === 0 ? [] : rowsOf(database, table, needed, found);
+}
+
+const COLD = 'session_transcript_cold_archives';
+const ARCHIVES = 'session_transcript_archives';
 /** Read here, or caches and logs that a program makes again. */
 const AGENT_TABLES =
   /^(session_nodes|session_windows|transcript_|session_transcript_|auth_profile_store|schema_meta|sqlite_|session_(participants|key_contract|canonical|conversations)|.*_fts|memory_|trajectory_|cache_)/;
 const STATE_TABLES =
-  /^(cron_jobs|device_pairing_paired|device_identities|secret_store_entries|schema_meta|sqlite_|config_|diagnostic_|audit_|state_leases|gateway_|agent_database|task_|migration_|worker_)/;
+  /^(cron_jobs|device_pairing_paired|device_identities|device_auth_tokens|workspace_|secret_store_entries|schema_meta|sqlite_|config_|diagnostic_|audit_|state_leases|gateway_|agent_database|task_|migration_|worker_)/;
 
 function reportOthers(
   database: Database,

@@ -41,6 +41,10 @@ function foldersOf(state: string, config: Fields, agent: FoundAgent): readonly s
     : [
         ...(shared ? [join(shared, agent.id)] : []),
         join(state, `workspace-${agent.id}`),
+        // Written by a version that kept the case.
+        ...(agent.written.toLowerCase() === agent.id
+          ? [join(state, `workspace-${agent.written}`)]
+          : []),
         ...(agent.isDefault ? [shared ?? join(state, 'workspace')] : []),
       ];
   return candidates.map((folder) => {

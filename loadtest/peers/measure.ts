@@ -1,8 +1,8 @@
 /** Measures a peer: one ask at a time, then 64 at once. */
-import { readdirSync, readFileSync } from 'node:fs';
 import { TroupeError } from '../../protocols/errors.ts';
 import { newHistogram, percentileMs, record } from '../histograms.ts';
 import { COUNTERS, type Peer } from './peer.ts';
+import { processTree, US_PER_TICK } from './process-tree.ts';
 
 export type PeerFigures = {
   /** one ask at a time, ms */
@@ -22,8 +22,6 @@ export type PeerFigures = {
 };
 
 const WARM_UP_MS = 2_000;
-const TICKS_PER_SECOND = 100;
-const US_PER_TICK = 1e6 / TICKS_PER_SECOND;
 
 /** @throws TroupeError INTERNAL when a counter does not count each ask once */
 export async function measurePeer(peer: Peer, secondsEach: number): Promise<PeerFigures> {
@@ -71,27 +69,9 @@ async function asking(add: (counter: number) => Promise<void>, lanes: number, ms
   return { latency, asks, seconds: (performance.now() - begun) / 1_000 };
 }
 
-/** Processor time of a process and its children, in ticks. undefined: none, or not on Linux. */
+/** Processor time of a process and those that it started. undefined: none, or not on Linux. */
 function ticksOf(pid: number | undefined): number | undefined {
   if (pid === undefined) return undefined;
-  try {
-    const ids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-    const all = ids.flatMap((id) => statOf(id) ?? []);
-    const own = all.filter(({ id, parent }) => id === pid || parent === pid);
-    return own.length === 0 ? undefined : own.reduce((sum, { ticks }) => sum + ticks, 0);
-  } catch {
-    return undefined;
-  }
-}
-
-function statOf(id: string) {
-  try {
-    const text = readFileSync(`/proc/${id}/stat`, 'utf8');
-    // After the name in brackets: state, parent, ...; user and system time are fields 14 and 15.
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    const ticks = Number(fields[11]) + Number(fields[12]);
-    return { id: Number(id), parent: Number(fields[1]), ticks };
-  } catch {
-    return undefined;
-  }
+  const { ids, ticks } = processTree(pid);
+  return ids.length === 0 ? undefined : ticks;
 }

@@ -50,10 +50,13 @@ export function loaded<Module>(folder: string, name: string): Module {
     return require(name) as Module;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw cause;
-    throw new TroupeError(
-      'NOT_FOUND',
-      `${name} is not in ${folder}: npm install --prefix ${folder} ${name}`,
-      { cause },
-    );
+    throw notInstalled(name, folder, cause);
   }
 }
+
+export const notInstalled = (name: string, folder: string, cause?: unknown): TroupeError =>
+  new TroupeError(
+    'NOT_FOUND',
+    `${name} is not in ${folder}: npm install --prefix ${folder} ${name}`,
+    cause === undefined ? {} : { cause },
+  );

@@ -8,17 +8,21 @@ import { TroupeError } from '../../protocols/errors.ts';
 
 export type Server = { readonly pid: number; readonly stop: () => Promise<void> };
 
-const READY_MS_MAX = 60_000;
+const READY_MS = 60_000;
 const LOOK_MS = 50;
 const STOP_MS_MAX = 10_000;
 const ERROR_CHARACTERS_MAX = 1_000;
 
-/** Starts it and waits until it listens. @throws TroupeError UNAVAILABLE with what it printed */
+/**
+ * Starts it and waits until it listens. @param readyMs for that
+ * @throws TroupeError UNAVAILABLE with what it printed
+ */
 export async function startServer(
   program: string,
   args: readonly string[],
   port: number,
   options: SpawnOptions & { readonly signal?: never } = {},
+  readyMs: number = READY_MS,
 ): Promise<Server> {
   const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   let printed = '';
@@ -33,7 +37,7 @@ export async function startServer(
     await ended(child);
     process.off('exit', kill);
   };
-  const until = performance.now() + READY_MS_MAX;
+  const until = performance.now() + readyMs;
   while (!(await listens(port))) {
     if (child.pid !== undefined && !hasEnded(child) && performance.now() < until) {
       await sleep(LOOK_MS);

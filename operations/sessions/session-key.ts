@@ -3,7 +3,7 @@
  * session.
  */
 import { TroupeError } from '../../protocols/errors.ts';
-import { keyOfOpenClaw } from '../../protocols/openclaw-key.ts';
+import { inCaseHere, keyOfOpenClaw } from '../../protocols/openclaw-key.ts';
 import { parseSessionKey, sessionKey as keys } from '../../protocols/session-key.ts';
 
 export type AgentNames = {
@@ -43,8 +43,11 @@ export const refuseOtherAgent = (ofSession: string, agentId: string | undefined)
 };
 
 /** A key as OpenClaw writes it names the session of the same conversation. */
-const canonical = (key: string): string =>
-  key.startsWith('agent:') && agentOf(key) === undefined ? (keyOfOpenClaw(key) ?? key) : key;
+function canonical(key: string): string {
+  if (!key.startsWith('agent:')) return key;
+  const parts = parseSessionKey(key);
+  return parts.type === 'other' ? (keyOfOpenClaw(key) ?? key) : inCaseHere(parts);
+}
 
 /**
  * The full key. `main` is the main session; another short key `k` is the session
@@ -64,7 +67,7 @@ export const fullSessionKey = (
       `"${key.slice(0, 80)}" is not a session key: write agent:<agentId>:<name>`,
     );
   }
-  const agentId = given.agentId ?? inKey ?? names.defaultAgentId;
+  const agentId = given.agentId?.toLowerCase() ?? inKey ?? names.defaultAgentId;
   if (!names.agents.some((agent) => agent.id === agentId)) {
     throw new TroupeError('INVALID_ARGUMENT', `unknown agent id "${agentId.slice(0, 80)}"`, {
       details: { code: 'UNKNOWN_AGENT_ID' },

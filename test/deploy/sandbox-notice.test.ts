@@ -3,10 +3,10 @@
  * its operation for the page and doctor name the file to add; where one works, none of them does.
  */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, symlinkSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { isContainer } from '../../installation/sandbox-notice.ts';
+import { containerRemedy } from '../../installation/sandbox-notice.ts';
 import { findSandbox } from '../../agent/sandbox/choose.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
 import { eventually } from '../runtime/eventually.ts';
@@ -110,7 +110,11 @@ it.skipIf(!('boundary' in found) || process.getuid?.() !== 0)(
   60_000,
 );
 
-it('knows a container by its environment', () => {
-  expect(isContainer({ container: 'docker' })).toBe(true);
-  expect(isContainer({ KUBERNETES_SERVICE_HOST: '10.0.0.1' })).toBe(true);
+it('names what to change where it runs', () => {
+  expect(containerRemedy({ container: 'docker' })).toContain(FILE);
+  const remedy = containerRemedy({ KUBERNETES_SERVICE_HOST: '10.0.0.1' });
+  expect(remedy).not.toContain(FILE);
+  const page = readFileSync(new URL('../../docs/sandbox.md', import.meta.url), 'utf8');
+  for (const setting of ['hostUsers: false', ...remedy!.match(/securityContext: \{.*? \} \}/)!])
+    expect(page).toContain(setting);
 });

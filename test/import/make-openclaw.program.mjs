@@ -61,7 +61,11 @@ const agents = isOld
         { id: 'research', name: 'Research' },
       ],
     }
-  : { entries: { main: { workspace }, research: { name: 'Research' } } };
+  : { entries: { main: { workspace }, research: { name: 'Research' }, Ops: { name: 'Ops' } } };
+const bindings = [
+  { agentId: 'research', match: { channel: 'telegram', peer: { kind: 'group', id: '-100777' } } },
+  { agentId: 'Ops', match: { channel: 'discord', guildId: '81384788765712384', roles: ['1'] } },
+];
 const config = {
   gateway: { mode: 'local', port, bind: 'loopback', auth: { mode: 'token', token: 'fixture' } },
   models: {
@@ -86,6 +90,7 @@ const config = {
   },
   ...(isOld ? {} : { memory: { search: memory } }),
   session: { dmScope: 'per-channel-peer' },
+  ...(isOld ? {} : { bindings }),
 };
 write(join(out, 'openclaw.json'), JSON.stringify(config, null, 2));
 write(join(workspace, 'AGENTS.md'), '# Rules\n\nAnswer in verse.\n');
@@ -156,6 +161,11 @@ await say('agent:main:telegram:group:-100777:topic:42', 'To the topic.');
 await say('agent:main:discord:channel:998877', 'To the channel.');
 await say('agent:main:slack:channel:c024be91l:thread:1717.22', 'To the thread.');
 await say('agent:research:main', 'To the researcher.');
+if (!isOld) {
+  await say('agent:Ops:Night', 'To the operator.');
+  // An event that OpenClaw compresses.
+  await say('agent:main:long', 'A long story. '.repeat(2_000));
+}
 const job = { name: 'Morning', agentId: 'main', enabled: true, wakeMode: 'now' };
 await call('cron.add', {
   ...job,

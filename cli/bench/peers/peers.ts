@@ -7,143 +7,139 @@ import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { cpus, release, tmpdir, totalmem, type } from 'node:os';
 import { join, resolve } from 'node:path';
-import { bullmq } from '../../../loadtest/peers/bullmq.ts';
-import { dbos } from '../../../loadtest/peers/dbos.ts';
-import { measurePeer, type PeerFigures } from '../../../loadtest/peers/measure.ts';
-import { nats } from '../../../loadtest/peers/nats.ts';
-import type { PeerDriver } from '../../../loadtest/peers/peer.ts';
-import { restate } from '../../../loadtest/peers/restate.ts';
 import { numberText } from '../../../loadtest/report/figures.ts';
 import { table } from '../../../operations/text.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { exitCodes } from '../../exit.ts';
 import { printJson } from '../../output.ts';
 import { withProgress } from '../../progress.ts';
-import { ownCounter } from './own-counter.ts';
+import { type Amount, type System, type Work, workOf } from './works.ts';
 
-export type PeersOptions = {
+export type PeersOptions = Amount & {
   readonly folder?: string;
   readonly only?: string;
-  readonly seconds?: number;
+  /** default `asks` */
+  readonly work?: string;
   readonly json?: boolean;
 };
 
-type PeerResult = { readonly name: string; readonly guarantee: string } & (
-  | { readonly figures: PeerFigures }
+type PeerResult<Figures> = { readonly name: string; readonly guarantee: string } & (
+  | { readonly figures: Figures }
   /** what is not installed */
   | { readonly missing: string }
   /** why it could not be measured, although it is installed */
   | { readonly failed: string }
 );
 
-const drivers: readonly PeerDriver[] = [ownCounter, nats, bullmq, dbos, restate];
-const SECONDS = 10;
-
 /**
  * Exit code 1 when a system that is installed failed; the others are measured nevertheless.
- * @throws TroupeError NOT_FOUND for an unknown name
+ * @throws TroupeError NOT_FOUND for an unknown name; INVALID_ARGUMENT for an unknown work
  */
-export async function peers(options: PeersOptions): Promise<number> {
+export function peers(options: PeersOptions): Promise<number> {
+  return measured(workOf(options.work) as Work<unknown>, options);
+}
+
+async function measured<Figures>(work: Work<Figures>, options: PeersOptions): Promise<number> {
   const { only, json = false } = options;
-  if (only !== undefined) return one(driverOf(only), options);
-  const results: PeerResult[] = [];
+  if (only !== undefined) return one(work, systemOf(work, only), options);
+  const results: PeerResult<Figures>[] = [];
   await withProgress(async ({ show }) => {
-    for (const driver of drivers) {
-      show(`measuring ${driver.name}`);
-      results.push(await inOwnProcess(driver, options));
+    for (const system of work.systems) {
+      show(`measuring ${system.name}`);
+      results.push(await inOwnProcess(system, options));
     }
   });
   if (json) printJson({ machine: machine(), at: new Date().toISOString(), results });
-  else process.stdout.write(peersText(results));
+  else process.stdout.write(peersText(work, results));
   return exitCodeOf(results);
 }
 
-function driverOf(name: string): PeerDriver {
-  const driver = drivers.find((each) => each.name === name);
-  if (driver) return driver;
-  const known = drivers.map((each) => each.name).join(', ');
+function systemOf<Figures>({ systems }: Work<Figures>, name: string): System<Figures> {
+  const system = systems.find((each) => each.name === name);
+  if (system) return system;
+  const known = systems.map((each) => each.name).join(', ');
   throw new TroupeError('NOT_FOUND', `unknown system ${name}; known: ${known}`);
 }
 
 /** Measures it in this process. */
-async function one(driver: PeerDriver, options: PeersOptions): Promise<number> {
-  const { folder = '.', seconds = SECONDS, json = false } = options;
+async function one<Figures>(
+  work: Work<Figures>,
+  { name, guarantee, measure }: System<Figures>,
+  { folder = '.', json = false, ...amount }: PeersOptions,
+): Promise<number> {
   // Servers are killed when this process exits.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.once(signal, () => process.exit(exitCodes.interrupted));
   const data = mkdtempSync(join(tmpdir(), 'troupe-peer-'));
   // A server may run as another user.
   chmodSync(data, 0o711);
-  const { name, guarantee } = driver;
-  let result: PeerResult;
+  let result: PeerResult<Figures>;
   try {
-    const peer = await driver.start({ folder: resolve(folder), data });
-    try {
-      result = { name, guarantee, figures: await measurePeer(peer, seconds) };
-    } finally {
-      await peer.stop();
-    }
+    const figures = await measure({ folder: resolve(folder), data }, amount);
+    result = { name, guarantee, figures };
   } catch (error) {
     const isMissing = error instanceof TroupeError && error.code === 'NOT_FOUND';
     const message = error instanceof Error ? error.message : String(error);
-    result = { name, guarantee, [isMissing ? 'missing' : 'failed']: message } as PeerResult;
+    result = isMissing
+      ? { name, guarantee, missing: message }
+      : { name, guarantee, failed: message };
   } finally {
     rmSync(data, { recursive: true, force: true, maxRetries: 3 });
   }
   if (json) printJson(result);
-  else process.stdout.write(peersText([result]));
+  else process.stdout.write(peersText(work, [result]));
   return exitCodeOf([result]);
 }
 
-const exitCodeOf = (results: readonly PeerResult[]): number =>
+const exitCodeOf = (results: readonly PeerResult<unknown>[]): number =>
   results.some((result) => 'failed' in result) ? exitCodes.failure : exitCodes.ok;
 
 /** So that no heap, timer or compiled code of one system affects the next. */
-async function inOwnProcess(driver: PeerDriver, options: PeersOptions): Promise<PeerResult> {
-  const { name, guarantee } = driver;
-  const { folder = '.', seconds = SECONDS } = options;
-  const args = ['bench', 'peers', '--only', name, '--json', '--folder', folder];
-  const child = spawn(process.execPath, [process.argv[1]!, ...args, '--seconds', String(seconds)], {
+async function inOwnProcess<Figures>(
+  { name, guarantee }: System<Figures>,
+  { folder = '.', work = 'asks', seconds, runs }: PeersOptions,
+): Promise<PeerResult<Figures>> {
+  const amount = [
+    ...(seconds === undefined ? [] : ['--seconds', String(seconds)]),
+    ...(runs === undefined ? [] : ['--runs', String(runs)]),
+  ];
+  const args = ['bench', 'peers', '--only', name, '--work', work, '--json', '--folder', folder];
+  const child = spawn(process.execPath, [process.argv[1]!, ...args, ...amount], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
-  return resultIn(text) ?? { name, guarantee, failed: `its process ended with ${signal ?? code}` };
+  const failed = `its process ended with ${signal ?? code}`;
+  return resultIn<Figures>(text) ?? { name, guarantee, failed };
 }
 
 /** Libraries may print lines before it. undefined: the process ended before its result. */
-function resultIn(text: string): PeerResult | undefined {
+function resultIn<Figures>(text: string): PeerResult<Figures> | undefined {
   try {
-    const result = JSON.parse(text.slice(text.search(/^\{$/m))) as PeerResult;
+    const result = JSON.parse(text.slice(text.search(/^\{$/m))) as PeerResult<Figures>;
     return 'guarantee' in result ? result : undefined;
   } catch {
     return undefined;
   }
 }
 
-const micro = (value: number | undefined): string => (value === undefined ? '' : numberText(value));
-
-function peersText(results: readonly PeerResult[]): string {
-  const rows = results.map((result) => {
-    if ('missing' in result) return [result.name, `not measured: ${result.missing}`];
-    if ('failed' in result) return [result.name, `failed: ${result.failed}`];
-    const { figures } = result;
-    return [
-      result.name,
-      ...[figures.aloneP50Ms, figures.aloneP99Ms, figures.asksPerSecond].map(numberText),
-      ...[figures.busyP50Ms, figures.busyP99Ms, figures.processUs].map(numberText),
-      micro(figures.serverUs),
-    ];
+function peersText<Figures>(
+  { head, row, legend }: Work<Figures>,
+  results: readonly PeerResult<Figures>[],
+): string {
+  const rows = results.flatMap((result) =>
+    'figures' in result ? [[result.name, ...row(result.figures)]] : [],
+  );
+  const others = results.flatMap((result) => {
+    if ('missing' in result) return [`${result.name}: not measured: ${result.missing}\n`];
+    return 'failed' in result ? [`${result.name}: failed: ${result.failed}\n`] : [];
   });
-  const head = ['', 'one: p50', 'p99', '64: asks/s', 'p50', 'p99', 'process µs', 'server µs'];
-  const measured = rows.filter((row) => row.length > 2);
-  const missing = rows.filter((row) => row.length === 2).map((row) => `${row.join(': ')}\n`);
   const guarantees = results.map(({ name, guarantee }) => `  ${name}: ${guarantee}\n`);
   return [
-    measured.length === 0 ? '' : table(head, measured),
-    'Times in ms. One: one ask at a time; 64: 64 at once. µs: processor time of an ask, of the Node process and of the server.\n',
-    ...missing,
+    rows.length === 0 ? '' : table(['', ...head], rows),
+    `${legend}\n`,
+    ...others,
     `After a kill:\n${guarantees.join('')}`,
     `${machine()}\n`,
   ].join('');

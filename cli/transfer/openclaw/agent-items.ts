@@ -21,25 +21,28 @@ export function agentItems(
   { agents }: OpenClaw,
   more: ReadonlySet<string>,
 ): { readonly items: readonly Item[]; readonly leftOut: readonly LeftOut[] } {
-  const named = new Map(agents.map((agent) => [agent.id, agent.name]));
+  const named = new Map(agents.map((agent) => [agent.id, agent]));
   const ids = [...new Set([...named.keys(), ...more])];
-  const leftOut = ids
+  const invalid = ids
     .filter((id) => !AGENT_ID.test(id))
-    .map((id) => ({
-      kind: 'agent',
-      id,
-      reason: 'its id is not valid here',
-      isDamaged: true as const,
-    }));
+    .map((id): LeftOut => {
+      return { kind: 'agent', id, reason: 'its id is not valid here', isDamaged: true };
+    });
+  const repeated = agents.flatMap(({ id, written, repeated: others }) =>
+    others.map((other): LeftOut => {
+      const reason = `the same agent as ${written}, whose settings OpenClaw uses: ids differ here in more than case`;
+      return { kind: 'agent', id: other === written ? `${id} (again)` : other, reason };
+    }),
+  );
   const items = ids
     .filter((id) => AGENT_ID.test(id))
-    .map((id): Item => {
-      const name = named.get(id);
+    .map((target): Item => {
+      const { written = target, name } = named.get(target) ?? {};
       const detail = 'its model is in the proposal';
-      const write = (to: Destination) => createAgent(to, id, name);
-      return { kind: 'agent', id, target: id, hash: hashOf([id, name]), detail, write };
+      const write = (to: Destination) => createAgent(to, target, name);
+      return { kind: 'agent', id: written, target, hash: hashOf([target, name]), detail, write };
     });
-  return { items, leftOut };
+  return { items, leftOut: [...invalid, ...repeated] };
 }
 
 /** An agent that is there is not changed. */

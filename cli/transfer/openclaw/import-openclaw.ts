@@ -25,7 +25,7 @@ import { agentItems, fileItems } from './agent-items.ts';
 import type { Destination, Item, Line } from './items.ts';
 import { deviceItems, jobItems } from './other-items.ts';
 import { withOwnGateway } from './own-gateway.ts';
-import { proposalItem, secretItems } from './secret-items.ts';
+import { proposalItems, secretItems } from './secret-items.ts';
 import { sessionItems } from './session-items.ts';
 
 export type ImportOpenClawOptions = CommonOptions & {
@@ -69,20 +69,20 @@ function planOf(
   { withSecrets = false, account }: ImportOpenClawOptions & { readonly account: Account },
 ): Plan {
   const main = openclaw.agents.find(({ isDefault }) => isDefault)?.id ?? 'main';
-  const mainKey = textOf(fieldsOf(openclaw.config['session'])['mainKey']) ?? 'main';
+  const mainKey = textOf(fieldsOf(openclaw.config['session'])['mainKey'])?.toLowerCase() ?? 'main';
   const sessions = sessionItems(openclaw);
   const jobs = jobItems(openclaw.jobs, main, mainKey);
   const agents = agentItems(openclaw, sessions.agents);
   const files = fileItems(openclaw);
   const devices = deviceItems(openclaw.devices);
   const secrets = secretItems(openclaw, home, withSecrets);
-  const { item: proposal } = proposalItem(openclaw, home, { withSecrets, account });
-  const leftOut = [openclaw, agents, sessions, files, jobs, devices].flatMap(
+  const proposal = proposalItems(openclaw, home, { withSecrets, account });
+  const leftOut = [openclaw, agents, sessions, files, jobs, devices, proposal].flatMap(
     (part): readonly LeftOut[] => part.leftOut,
   );
-  const parts = [agents, sessions, files, jobs, devices, secrets];
+  const parts = [agents, sessions, files, jobs, devices, secrets, proposal];
   return {
-    items: [...parts.flatMap((part): readonly Item[] => part.items), proposal],
+    items: parts.flatMap((part): readonly Item[] => part.items),
     lines: [...secrets.lines, ...leftOut.map(leftOutLine)],
   };
 }
@@ -111,6 +111,8 @@ function beforeOf(
   const before = account.of(kind, id);
   if (before === undefined || kind === 'config') return undefined;
   if (kind === 'schedule' && enableSchedules) return undefined;
+  // Written again with the proposal, which follows the configuration of OpenClaw.
+  if (kind === 'binding' && before.hash !== hash) return undefined;
   return before.hash === hash ? 'before' : 'changed';
 }
 

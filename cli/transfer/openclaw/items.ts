@@ -15,6 +15,7 @@ export type Kind =
   | 'schedule'
   | 'device'
   | 'secret'
+  | 'binding'
   | 'config';
 
 /** What an item is written to. */

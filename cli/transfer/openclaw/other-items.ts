@@ -6,7 +6,7 @@ import { scheduleList, scheduleSet } from '../../../operations/schedules.ts';
 import { defined } from '../../../protocols/defined.ts';
 import { DEVICE_ROLES, type DeviceAsk, deviceIdOf } from '../../../protocols/device.ts';
 import { SCOPES } from '../../../protocols/gateway/index.ts';
-import { importedKey } from '../../../protocols/openclaw-key.ts';
+import { agentIdOfOpenClaw, importedKey } from '../../../protocols/openclaw-key.ts';
 import {
   JOB_ID,
   PERIOD_MS_MAX,
@@ -69,7 +69,7 @@ function jobOf(job: FoundJob['job'], defaultAgent: string, mainKey: string): Sch
   if (text.length > TEXT_MAX) return `its text has over ${TEXT_MAX} characters`;
   const when = whenOf(fieldsOf(job['schedule']));
   if (typeof when === 'string') return when;
-  const agentId = textOf(job['agentId']) ?? defaultAgent;
+  const agentId = agentIdOfOpenClaw(textOf(job['agentId']) ?? defaultAgent);
   const target = textOf(job['sessionTarget']) ?? 'isolated';
   const named = target.startsWith('session:') ? target.slice('session:'.length) : undefined;
   const session = target === 'main' ? `agent:${agentId}:${mainKey}` : named;

@@ -7,7 +7,8 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import json5 from 'json5';
 import { proposalOf } from '../../../installation/openclaw/config-proposal.ts';
-import type { FoundSecret } from '../../../installation/openclaw/found.ts';
+import type { FoundBinding } from '../../../installation/openclaw/bindings.ts';
+import type { FoundSecret, LeftOut } from '../../../installation/openclaw/found.ts';
 import type { OpenClaw } from '../../../installation/openclaw/read.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { writeSecretFile } from '../../../runtime/config/index.ts';
@@ -68,16 +69,19 @@ const HEAD = `// Proposed by \`troupe import openclaw\` from the configuration o
 // Check it, and merge what you want into troupe.json5 in the data folder.
 `;
 
-/** The file is never replaced after a user has changed it. */
-export function proposalItem(
+/**
+ * The file of the proposal, which is never replaced after a user has changed it, and the bindings
+ * that it contains as rules.
+ */
+export function proposalItems(
   openclaw: OpenClaw,
   home: string,
   { withSecrets, account }: { readonly withSecrets: boolean; readonly account: Account },
-): { readonly item: Item; readonly leftOut: readonly { key: string; reason: string }[] } {
+): { readonly items: readonly Item[]; readonly leftOut: readonly LeftOut[] } {
   const known = new Set(named(openclaw.secrets).map(([env]) => env));
   const refer = (env: string) =>
     withSecrets && known.has(env) ? { file: fileOf(home, env) } : { env };
-  const { config, leftOut } = proposalOf(openclaw.config, refer);
+  const { config, leftOut, bindings } = proposalOf(openclaw.config, refer);
   const rest = leftOut.map(({ key, reason }) => `//   ${onOneLine(key)}: ${reason}\n`).join('');
   const list = rest === '' ? '' : `//\n// Not translated:\n${rest}`;
   const body = json5.stringify(config, null, 2);
@@ -101,7 +105,34 @@ export function proposalItem(
       return 'imported';
     },
   };
-  return { item, leftOut: [...leftOut] };
+  const rules = bindings.flatMap((one) => bindingItem(one, () => textIn(target) === text));
+  const without = bindings.filter(({ path }) => path === undefined);
+  return {
+    items: [item, ...rules],
+    leftOut: without.map(({ id, note = '' }) => ({ kind: 'binding', id, reason: note })),
+  };
+}
+
+/** A rule of the proposal, written with it. @param isWritten whether the proposal is there */
+function bindingItem(
+  { id, agentId, path, note }: FoundBinding,
+  isWritten: () => boolean,
+): readonly Item[] {
+  if (path === undefined) return [];
+  const target = `agents.routing.${path.join('.')}`;
+  return [
+    {
+      kind: 'binding',
+      id,
+      target,
+      hash: sha256(JSON.stringify([agentId, path])),
+      detail: [`agent ${agentId}, in the proposal`, note].filter(Boolean).join('; '),
+      async write() {
+        if (isWritten()) return 'imported';
+        throw new TroupeError('CONFLICT', `the proposal was changed: write ${target} there`);
+      },
+    },
+  ];
 }
 
 function textIn(path: string): string | undefined {

@@ -1,4 +1,5 @@
 /** The sessions of OpenClaw as items: transcripts of the newest windows, and archives. */
+import { NeedsNewerNode } from '../../../installation/openclaw/compressed.ts';
 import type { FoundSession, LeftOut } from '../../../installation/openclaw/found.ts';
 import { numberOf } from '../../../installation/openclaw/found.ts';
 import type { OpenClaw } from '../../../installation/openclaw/read.ts';
@@ -38,7 +39,12 @@ export function sessionItems({ sessions }: OpenClaw): SessionItems {
       items.push(item);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      leftOut.push({ kind, id, reason, isDamaged: true });
+      leftOut.push({
+        kind,
+        id,
+        reason,
+        ...(error instanceof NeedsNewerNode ? {} : { isDamaged: true }),
+      });
     }
   }
   return { items, agents, leftOut };
