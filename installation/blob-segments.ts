@@ -11,13 +11,21 @@ export const memoryPrefix = (owner: Address): string =>
 /** Vectors of messages are in a folder of their own among those of the notes. */
 const SESSIONS = 'sessions/';
 
+/** Vectors of messages of the agent's sessions. */
+export const messagesPrefix = (owner: Address): string => memoryPrefix(owner) + SESSIONS;
+
+/** Vectors of texts that still exist are made again when they are needed. */
+export async function removeVectors(blobs: Blobs, prefix: string): Promise<void> {
+  for (const name of await blobs.list(prefix)) await blobs.delete(name);
+}
+
 export class BlobSegments implements SegmentStore {
   readonly #blobs: Promise<Blobs>;
   readonly #prefix: string;
 
   constructor(blobs: Promise<Blobs>, owner: Address, of: 'notes' | 'sessions' = 'notes') {
     this.#blobs = blobs;
-    this.#prefix = memoryPrefix(owner) + (of === 'sessions' ? SESSIONS : '');
+    this.#prefix = of === 'sessions' ? messagesPrefix(owner) : memoryPrefix(owner);
   }
 
   async list(): Promise<readonly string[]> {

@@ -25,6 +25,7 @@ const ENTRY_OVERHEAD_BYTES = 600;
 
 /** The beginning of one transcript, without a gap. */
 type Cached = {
+  readonly shard: number;
   readonly entries: TranscriptEntry[];
   readonly ids: Set<string>;
   next: Position;
@@ -84,7 +85,7 @@ export class LogTranscripts implements Transcripts {
     const found = () => cached.entries.slice(firstFrom(cached.entries, from)).slice(0, limit);
     // A page far before the cached entries is read alone, without what lies between.
     if (from > cached.next + READ_MAX) return this.#page(actor, from, limit);
-    const writer = this.#writers.get(shardOf(actor, this.#shards));
+    const writer = this.#writers.get(cached.shard);
     const isComplete = () => writer !== undefined && cached.addedBy === writer;
     while (found().length < limit && !isComplete()) {
       const { stored } = cached;
@@ -109,8 +110,8 @@ export class LogTranscripts implements Transcripts {
    * again when they are needed. Called by the owner of the shard.
    */
   passivate(shard: number, isActive: (actor: Address) => boolean): void {
-    for (const actor of this.#cache.keys())
-      if (shardOf(actor, this.#shards) === shard && !isActive(actor)) this.forget(actor);
+    for (const [actor, cached] of this.#cache)
+      if (cached.shard === shard && !isActive(actor)) this.forget(actor);
   }
 
   /** The transcript was erased: it is read again. */
@@ -127,7 +128,7 @@ export class LogTranscripts implements Transcripts {
 
   async #page(actor: Address, from: Position, limit: number): Promise<TranscriptEntry[]> {
     const subject = transcriptSubject(this.#env, actor);
-    const alone = nothingRead(from);
+    const alone = this.#nothingRead(actor, from);
     // The log bounds the bytes of one read, so a page of large entries takes several.
     for (let left = limit; left > 0; left = limit - alone.entries.length) {
       const page = await this.#log.read(subject, alone.next, { limit: left });
@@ -138,10 +139,16 @@ export class LogTranscripts implements Transcripts {
   }
 
   #use(actor: Address): Cached {
-    const cached = this.#cache.get(actor) ?? nothingRead(1);
+    const cached = this.#cache.get(actor) ?? this.#nothingRead(actor, 1);
     this.#cache.delete(actor);
     this.#cache.set(actor, cached);
     return cached;
+  }
+
+  /** With its shard: a worker asks for that of each transcript every few seconds, per shard. */
+  #nothingRead(actor: Address, next: Position): Cached {
+    const shard = shardOf(actor, this.#shards);
+    return { shard, entries: [], ids: new Set(), next, bytes: 0, addedBy: undefined, stored: 0 };
   }
 
   #stored(writer: TranscriptWriter, actor: Address, entry: Omit<LogEntry, 'logTimeMs'>): void {
@@ -173,15 +180,6 @@ export class LogTranscripts implements Transcripts {
     }
   }
 }
-
-const nothingRead = (next: Position): Cached => ({
-  entries: [],
-  ids: new Set(),
-  next,
-  bytes: 0,
-  addedBy: undefined,
-  stored: 0,
-});
 
 /** Whether the page ended at the end of the log. */
 const isLast = (page: readonly LogEntry[]): boolean =>

@@ -15,10 +15,12 @@ import {
 } from '../../protocols/erasure.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { type Config, workspaceFolderOf } from '../../runtime/config/index.ts';
+import type { Blobs } from '../../runtime/blobs/blobs.ts';
 import type { Artifacts, System } from '../../runtime/index.ts';
 import type { Workspaces } from '../../runtime/workspaces/workspaces.ts';
 import { type InstallationParts, partsFor } from '../tenant-parts.ts';
 import { readBackupNotes } from '../backup-parts.ts';
+import { memoryPrefix, messagesPrefix, removeVectors } from '../blob-segments.ts';
 import { copyLedger } from './pending.ts';
 import { entriesOf, findRows, partOf, sessionsOf } from './find.ts';
 import { ledgerFile, noteErasure } from './ledger.ts';
@@ -29,6 +31,7 @@ export type ErasureParts = {
   readonly config: Config;
   readonly processServices: InstallationParts & {
     readonly bucket: { readonly value: Promise<Artifacts> };
+    readonly blobs: { readonly value: Promise<Blobs> };
   };
   readonly workspaces: Workspaces;
 };
@@ -113,6 +116,7 @@ async function removal(
     rows += now.rowCount;
   }
   for (const actor of actors) transcriptEntries += await erasing.eraseTranscript(actor);
+  await eraseVectors(parts, work);
   // Messages that were under way may have become letters meanwhile.
   deadLetters += await erasing.eraseLetters(isOwn);
   return countsOf({ sessions, actors, rows, transcriptEntries, deadLetters, artifacts, files });
@@ -177,9 +181,23 @@ async function contentOf(
       work.kind === 'tenant'
         ? await clearWorkspace(parts.workspaces, owner, how)
         : await eraseWritten(parts.workspaces, owner, written, how);
-    if (!how.isDryRun) await parts.workspaces.dropVersions?.(owner);
+    if (how.isDryRun) continue;
+    await parts.workspaces.dropVersions?.(owner);
+    if ([...written.keys()].some((path) => path.endsWith('.md')))
+      await removeVectors(await parts.processServices.blobs.value, memoryPrefix(owner));
   }
   return { files, hashes };
+}
+
+/** Stored vectors say something about their texts. After the texts are removed: see `contentOf`. */
+async function eraseVectors(
+  { processServices }: ErasureParts,
+  { tenant, kind, sessions }: ErasureWork,
+): Promise<void> {
+  const blobs = await processServices.blobs.value;
+  if (kind === 'tenant') return removeVectors(blobs, `memory/${tenant}/`);
+  for (const agentId of new Set(sessions.map(agentOf)))
+    await removeVectors(blobs, messagesPrefix(address(tenant, 'agent', agentId)));
 }
 
 /** Of a session key, as `agent:main:…`. */

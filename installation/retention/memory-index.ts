@@ -8,7 +8,7 @@ import { address } from '../../protocols/address.ts';
 import type { SessionRow } from '../../protocols/session.ts';
 import { isAwaited } from '../../memory/index.ts';
 import { rowsOf } from '../../operations/rows.ts';
-import { memoryPrefix } from '../blob-segments.ts';
+import { memoryPrefix, removeVectors } from '../blob-segments.ts';
 import { type KindParts, type KindSweep, Picking, type Place, removeEach } from './kind.ts';
 import { nextOf } from './next.ts';
 
@@ -31,7 +31,7 @@ export const memoryIndex: KindSweep = {
     const used = await usedFolders(parts, place);
     return removeEach(items, parts.signal, async (folder) => {
       if (used.has(folder) || parts.holds.rows(place.tenant).length > 0) return false;
-      for (const name of await blobs.list(folder)) await blobs.delete(name);
+      await removeVectors(blobs, folder);
       return true;
     });
   },
