@@ -228,6 +228,19 @@ describe.skipIf(!server)('beside the shards of a cluster', () => {
         message: expect.stringContaining('s3:ListBucket') as string,
       });
     });
+
+    it('need the right to read each of them', { timeout: 60_000 }, async () => {
+      const running = await bucketServer();
+      const bucket = bucketOf(running);
+      const { hash } = await bucket.put('acme', files[0]!, { contentType: 'text/plain' });
+      const body = Buffer.from('<Error><Code>AccessDenied</Code></Error>');
+      running.objects.set(`acme/${hash}`, { status: 403, body, headers: {} });
+      await work(await open('unread'), 8);
+      await expect(backUp('unread', await scratch(), { bucket })).rejects.toMatchObject({
+        code: 'UNAVAILABLE',
+        message: expect.stringContaining('permit the access key to read') as string,
+      });
+    });
   });
 });
 
