@@ -229,6 +229,18 @@ describe.skipIf(!server)('beside the shards of a cluster', () => {
       });
     });
 
+    it('are missed when the store does not answer with a list', { timeout: 60_000 }, async () => {
+      const running = await bucketServer();
+      const bucket = bucketOf(running);
+      await bucket.put('acme', files[0]!, { contentType: 'text/plain' });
+      await work(await open('listless'), 8);
+      running.faults.push({ kind: 'refuse', status: 404, code: 'NotFound' });
+      await expect(backUp('listless', await scratch(), { bucket })).rejects.toMatchObject({
+        code: 'UNAVAILABLE',
+        message: expect.stringContaining('check the endpoint') as string,
+      });
+    });
+
     it('need the right to read each of them', { timeout: 60_000 }, async () => {
       const running = await bucketServer();
       const bucket = bucketOf(running);
