@@ -1,4 +1,5 @@
 /** Kind: what each kind of data does for retention. */
+import { errorData } from '../../protocols/errors.ts';
 import type { RetentionPicked, RetentionPickInput } from '../../protocols/retention.ts';
 import type { Config } from '../../runtime/config/index.ts';
 import type { Blobs } from '../../runtime/blobs/blobs.ts';
@@ -44,12 +45,15 @@ export class Picking {
     return length >= this.#limit || this.#bytes >= (this.#bytesLimit ?? Number.POSITIVE_INFINITY);
   }
 
-  /** @param bytesOf called only if sizes count */
+  /**
+   * @param bytesOf called only if sizes count; what is damaged (INTERNAL) counts as 0, because it
+   *   is removed, too
+   */
   async add(item: string, isHeld: boolean, bytesOf: () => number | Promise<number>): Promise<void> {
     if (isHeld) this.#held++;
     else {
       this.items.push(item);
-      if (this.#bytesLimit !== undefined) this.#bytes += await bytesOf();
+      if (this.#bytesLimit !== undefined) this.#bytes += await readable(bytesOf);
     }
   }
 
@@ -71,4 +75,13 @@ export async function removeEach(
     if (!(await remove(item))) skipped++;
   }
   return skipped;
+}
+
+async function readable(bytesOf: () => number | Promise<number>): Promise<number> {
+  try {
+    return await bytesOf();
+  } catch (error) {
+    if (errorData(error).code !== 'INTERNAL') throw error;
+    return 0;
+  }
 }

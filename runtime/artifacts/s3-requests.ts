@@ -54,6 +54,7 @@ const AGAIN: ReadonlySet<number> = new Set([408, 429]);
 const DONE: ReadonlySet<number> = new Set([200, 204, 206]);
 const WRITING: ReadonlySet<string> = new Set(['PUT', 'POST']);
 const ERROR_BYTES_MAX = 65_536;
+const NO_LIST = 'did not answer with a list of objects: check the endpoint';
 
 export class S3Requests {
   readonly #options: S3RequestsOptions;
@@ -78,7 +79,10 @@ export class S3Requests {
     }
   }
 
-  /** All objects whose key begins with the prefix, by key, page by page. */
+  /**
+   * All objects whose key begins with the prefix, by key, page by page.
+   * @throws TroupeError UNAVAILABLE; also for an answer that is no list, which would look empty
+   */
   async *list(prefix: string): AsyncGenerator<readonly S3Listed[]> {
     for (let token: string | undefined = ''; token !== undefined; ) {
       const query = new URLSearchParams({ 'list-type': '2', prefix });
@@ -87,6 +91,8 @@ export class S3Requests {
       const text = query.toString().replaceAll('+', '%20');
       const answer = await this.send(`?${text}`, { method: 'GET' });
       const xml = Buffer.from(answer?.body ?? []).toString('utf8');
+      if (!xml.includes('<ListBucketResult'))
+        throw this.#unavailable(NO_LIST, { status: answer ? 200 : 404 });
       yield Array.from(xml.matchAll(/<Contents>(.*?)<\/Contents>/gs), ([, contents = '']) => ({
         key: elementOf(contents, 'Key'),
         bytes: Number(elementOf(contents, 'Size')),

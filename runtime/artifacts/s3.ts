@@ -56,6 +56,8 @@ export class S3Artifacts implements Artifacts {
   readonly #options: S3ArtifactsOptions;
   readonly #clock: Clock;
   readonly #requests: S3Requests;
+  /** the access key may list the bucket */
+  #isListing = false;
 
   constructor(options: S3ArtifactsOptions) {
     this.#options = options;
@@ -104,11 +106,13 @@ export class S3Artifacts implements Artifacts {
    * @throws TroupeError UNAVAILABLE
    */
   async *list(): AsyncGenerator<readonly ListedArtifact[]> {
-    for await (const page of this.#requests.list(''))
+    for await (const page of this.#requests.list('')) {
+      this.#isListing = true;
       yield page.flatMap(({ key, bytes }) => {
         const [, tenant, hash] = OBJECT.exec(key) ?? [];
         return tenant === undefined || hash === undefined ? [] : [{ tenant, hash, bytes }];
       });
+    }
   }
 
   /**
@@ -167,7 +171,8 @@ export class S3Artifacts implements Artifacts {
     try {
       return await this.#requests.send(keyOf(tenant, hash), { method: 'GET' });
     } catch (error) {
-      if (errorData(error).details?.['store'] !== 'AccessDenied') throw error;
+      const isDenied = errorData(error).details?.['store'] === 'AccessDenied';
+      if (!isDenied || this.#isListing) throw error;
       return undefined;
     }
   }

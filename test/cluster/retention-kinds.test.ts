@@ -5,6 +5,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditMachine } from '../../actors/audit/machine.ts';
 import type { GatewayClient } from '../../client/gateway-client.ts';
@@ -100,6 +102,17 @@ async function file(hash: string, daysAgo: number): Promise<void> {
   await ports.blobs.put(`artifacts/default/${hash}`, Buffer.from('sealed'));
 }
 
+/** Its last chunks are missing. */
+async function damagedBlob(name: string): Promise<void> {
+  await ports.blobs.put(name, Buffer.alloc(4 * 2 ** 20, 'vectors'));
+  const nc = await connect({ servers: [nats!.url] });
+  const manager = await jetstreamManager(nc);
+  const filter = `blb.${ENV}.c.memory.>`;
+  await manager.streams.purge(await manager.streams.find(filter), { filter, keep: 1 });
+  await nc.close();
+  await expect(ports.blobs.get(name)).rejects.toMatchObject({ code: 'INTERNAL' });
+}
+
 describe.skipIf(!server)(`retention of a cluster${leftOut}`, () => {
   it('removes old days, files, history and vectors once their ages are set', async () => {
     for (const sessionKey of KEYS)
@@ -113,6 +126,7 @@ describe.skipIf(!server)(`retention of a cluster${leftOut}`, () => {
     await audited(Date.now() - 2 * DAY_MS);
     const folders = ['former', 'main'].map((key) => memoryPrefix(address('default', 'agent', key)));
     for (const at of folders) await ports.blobs.put(`${at}m/s`, Buffer.from('vectors'));
+    await damagedBlob(`${folders[0]}m/t`);
     await eventually(() => expect(days()).toContain(auditDay(Date.now() - 40 * DAY_MS)));
     expect((await sweep(true)).counts).toEqual(NO_ITEMS);
     const turns = () =>

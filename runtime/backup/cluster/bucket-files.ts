@@ -71,7 +71,7 @@ async function* listed(bucket: BucketSource): AsyncGenerator<readonly ListedArti
     throw new TroupeError(
       'UNAVAILABLE',
       'the keys of a2a.artifacts.s3 may not list the bucket, which a backup of its files needs: ' +
-        'permit s3:ListBucket, or give --no-artifacts',
+        'give this machine keys with s3:ListBucket, or give --no-artifacts',
       { cause: error },
     );
   }

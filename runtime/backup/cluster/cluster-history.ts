@@ -54,20 +54,21 @@ export async function* historyFrames(options: ClusterHistoryOptions): AsyncGener
   const subjects = await source.history();
   // A cell that only older programs have opened.
   if (!subjects) return;
-  const actors = new Map<number, string[]>();
+  const actors = new Map<number, Set<string>>();
   for (const name of subjects) {
     const subject = parseHistorySubject(name);
     if (!subject || !('actor' in subject)) continue;
     const shard = shardOf(subject.actor, source.shards);
-    actors.set(shard, [...(actors.get(shard) ?? []), subject.actor]);
+    const own = actors.get(shard) ?? new Set();
+    actors.set(shard, own.add(subject.actor));
   }
-  for (const copy of copies) yield* shardFrames(options, copy, actors.get(copy.shard) ?? []);
+  for (const copy of copies) yield* shardFrames(options, copy, actors.get(copy.shard));
 }
 
 async function* shardFrames(
   options: ClusterHistoryOptions,
   { shard, scalars: { turnNo } }: Pick<ShardCopy, 'shard' | 'scalars'>,
-  actors: readonly string[],
+  actors: ReadonlySet<string> = new Set(),
 ): AsyncGenerator<Frame> {
   const { source, cut } = options;
   const { env } = source;
@@ -75,7 +76,7 @@ async function* shardFrames(
   const places: FullPlace[] = [];
   let fullBytes = 0;
   for (const actor of new Set([...actors, ...batch.full.keys()])) {
-    if (actors.includes(actor) && !batch.removed.has(actor))
+    if (actors.has(actor) && !batch.removed.has(actor))
       for await (const page of pagesOf(source, fullHistorySubject(env, actor)))
         yield ['turns', actor, await turnsUpTo(page, turnNo)];
     const turns = batch.full.get(actor);

@@ -228,6 +228,31 @@ describe.skipIf(!server)('beside the shards of a cluster', () => {
         message: expect.stringContaining('s3:ListBucket') as string,
       });
     });
+
+    it('are missed when the store does not answer with a list', { timeout: 60_000 }, async () => {
+      const running = await bucketServer();
+      const bucket = bucketOf(running);
+      await bucket.put('acme', files[0]!, { contentType: 'text/plain' });
+      await work(await open('listless'), 8);
+      running.faults.push({ kind: 'refuse', status: 404, code: 'NotFound' });
+      await expect(backUp('listless', await scratch(), { bucket })).rejects.toMatchObject({
+        code: 'UNAVAILABLE',
+        message: expect.stringContaining('check the endpoint') as string,
+      });
+    });
+
+    it('need the right to read each of them', { timeout: 60_000 }, async () => {
+      const running = await bucketServer();
+      const bucket = bucketOf(running);
+      const { hash } = await bucket.put('acme', files[0]!, { contentType: 'text/plain' });
+      const body = Buffer.from('<Error><Code>AccessDenied</Code></Error>');
+      running.objects.set(`acme/${hash}`, { status: 403, body, headers: {} });
+      await work(await open('unread'), 8);
+      await expect(backUp('unread', await scratch(), { bucket })).rejects.toMatchObject({
+        code: 'UNAVAILABLE',
+        message: expect.stringContaining('permit the access key to read') as string,
+      });
+    });
   });
 });
 
