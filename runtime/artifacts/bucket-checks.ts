@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { errorData } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
 import { type S3Sealing, sealingHeaders } from './s3.ts';
-import { type S3Answer, type S3Place, S3Requests } from './s3-requests.ts';
+import { PROBES, type S3Answer, type S3Place, S3Requests } from './s3-requests.ts';
 
 export type BucketCheckOptions = S3Place &
   S3Sealing & {
@@ -57,7 +57,7 @@ export async function* checkBucket(options: BucketCheckOptions): AsyncGenerator<
 function probeOf({ encryption, kmsKeyId = '' }: S3Sealing) {
   const body = Buffer.from(`probe of troupe doctor: ${encryption} ${kmsKeyId}\n`);
   const hash = createHash('sha256').update(body).digest('hex');
-  return { key: `troupe-doctor/${hash}`, body, hash };
+  return { key: `${PROBES}/${hash}`, body, hash };
 }
 
 /** A conditional write: a probe that is there already is left as it is. */

@@ -24,6 +24,9 @@ export type S3Place = {
   readonly sessionToken?: string;
 };
 
+/** The first part of the keys of probes, which are no tenant's files. */
+export const PROBES = 'troupe-doctor';
+
 export type S3RequestsOptions = S3Place & {
   /** what the store is for, in errors; default `the store of artifacts` */
   readonly store?: string;

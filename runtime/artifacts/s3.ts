@@ -27,7 +27,7 @@ import {
   nameContents,
   urlMs,
 } from './checks.ts';
-import { type S3Answer, type S3Place, S3Requests } from './s3-requests.ts';
+import { PROBES, type S3Answer, type S3Place, S3Requests } from './s3-requests.ts';
 
 export type S3Sealing = {
   readonly encryption: 'aws:kms' | 'AES256' | 'none';
@@ -102,7 +102,8 @@ export class S3Artifacts implements Artifacts {
   }
 
   /**
-   * All files of all tenants, page by page. Needs the right to list the bucket.
+   * All files of all tenants, page by page, without the probe of `troupe doctor`. Needs the right
+   * to list the bucket.
    * @throws TroupeError UNAVAILABLE
    */
   async *list(): AsyncGenerator<readonly ListedArtifact[]> {
@@ -110,7 +111,8 @@ export class S3Artifacts implements Artifacts {
       this.#isListing = true;
       yield page.flatMap(({ key, bytes }) => {
         const [, tenant, hash] = OBJECT.exec(key) ?? [];
-        return tenant === undefined || hash === undefined ? [] : [{ tenant, hash, bytes }];
+        if (tenant === undefined || hash === undefined || tenant === PROBES) return [];
+        return [{ tenant, hash, bytes }];
       });
     }
   }

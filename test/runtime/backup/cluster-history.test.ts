@@ -192,6 +192,8 @@ describe.skipIf(!server)('beside the shards of a cluster', () => {
       for (const contents of files)
         stored.push(await bucket.put('acme', contents, { contentType: 'text/plain' }));
       from.objects.set(`acme/${'0'.repeat(64)}`, { body: Buffer.from('foreign'), headers: {} });
+      // of `troupe doctor`
+      await bucket.put('troupe-doctor', Buffer.from('probe'), { contentType: 'text/plain' });
       await work(await open('files'), 8);
       const folder = await scratch();
       const leftOut: string[] = [];
