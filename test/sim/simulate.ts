@@ -44,7 +44,7 @@ export async function simulate(seed: number): Promise<Verdict> {
   cluster.stop();
   const { faults, requests, ledger } = auditor;
   const counts = { turns: ledger.turns, steps: clock.steps, requests: requests.size };
-    // its text is made on request: few runs fail
+  // its text is made on request: few runs fail
   return {
     seed,
     what: plan.what,
