@@ -40,6 +40,15 @@ export function keyOfOpenClaw(key: string): string | undefined {
 }
 
 /**
+ * As `keyOfOpenClaw`, in the case in which it is written: sessions that earlier versions imported,
+ * or clients created, have such keys.
+ */
+export function keyAsWritten(key: string): string | undefined {
+  const parts = partsOf(key.split(':'));
+  return parts && formatSessionKey(parts);
+}
+
+/**
  * A key of a form that exists here, as a client of OpenClaw may write it: with an agent in upper
  * case, or an id of Slack in lower case.
  */

@@ -129,8 +129,9 @@ export class Cell {
     if (name === NATS) return this.#startNats();
     if (script !== undefined) this.#processes.set(name, this.#create(name, script));
     this.process(name).start((line) => {
-      const { url } = JSON.parse(line) as { readonly url?: string };
-      if (url !== undefined) this.#gatewayProxy.leadTo(Number(new URL(url).port));
+      // A program that cannot start prints its error instead, which `#crashed` shows.
+      const port = /"url":"\w+:\/\/[^"/]*:(\d+)/.exec(line)?.[1];
+      if (port !== undefined) this.#gatewayProxy.leadTo(Number(port));
     });
   }
 

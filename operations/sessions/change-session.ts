@@ -21,8 +21,8 @@ import {
 import type { SessionFork } from '../../protocols/session-fork.ts';
 import type { SessionImport } from '../../protocols/session-import.ts';
 import { askOrThrow, type Principal, type System } from '../../runtime/index.ts';
-import { sessionNamed, type SessionRows } from './find-session.ts';
-import { fullSessionKey, mainSessionKey } from './session-key.ts';
+import { keyNamed, sessionNamed, type SessionRows } from './find-session.ts';
+import { mainSessionKey } from './session-key.ts';
 
 /** How long a request waits for the session's answer. */
 const ANSWER_MS = 30_000;
@@ -129,8 +129,9 @@ const nameOf = ({ key, agentId }: NamedSession) => ({
 });
 
 /** @throws TroupeError NOT_FOUND, because a message would create the session */
-function existingKey({ system, tenant, names }: SessionRows, named: NamedSession): string {
-  const { sessionKey } = fullSessionKey(names, nameOf(named));
+function existingKey(scope: SessionRows, named: NamedSession): string {
+  const { system, tenant } = scope;
+  const { sessionKey } = keyNamed(scope, nameOf(named));
   if (system.index.get<SessionRow>('sessions', tenant, sessionKey)) return sessionKey;
   throw new TroupeError('NOT_FOUND', `the session ${sessionKey} has no messages yet`);
 }

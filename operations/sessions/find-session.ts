@@ -12,20 +12,34 @@ export type SessionRows = {
 };
 
 /**
+ * As `fullSessionKey`. A session that exists keeps its key, in the case in which it was created.
+ * @throws TroupeError as `fullSessionKey`
+ */
+export const keyNamed = (
+  { system, tenant, names }: SessionRows,
+  given: Parameters<typeof fullSessionKey>[1],
+): ReturnType<typeof fullSessionKey> =>
+  fullSessionKey(
+    names,
+    given,
+    (key) => system.index.get<SessionRow>('sessions', tenant, key) !== undefined,
+  );
+
+/**
  * Returns undefined when the session has no messages. The agent of an existing session may be
  * missing from the configuration, as for subagents.
  * @throws TroupeError INVALID_ARGUMENT for an invalid key, or a session of another agent than
  *   `agentId`
  */
 export const sessionRow = (
-  { system, tenant, names }: SessionRows,
+  scope: SessionRows,
   key: string,
   agentId?: string,
 ): SessionRow | undefined => {
-  const rowOf = (fullKey: string) => system.index.get<SessionRow>('sessions', tenant, fullKey);
+  const rowOf = (fullKey: string) =>
+    scope.system.index.get<SessionRow>('sessions', scope.tenant, fullKey);
   const row = rowOf(key);
-  if (row === undefined)
-    return rowOf(fullSessionKey(names, { sessionKey: key, agentId }).sessionKey);
+  if (row === undefined) return rowOf(keyNamed(scope, { sessionKey: key, agentId }).sessionKey);
   refuseOtherAgent(row.agentId, agentId);
   return row;
 };
@@ -38,7 +52,7 @@ export const sessionNamed = (
   scope: SessionRows,
   params: { readonly sessionKey: string; readonly agentId?: string },
 ): { readonly sessionKey: string; readonly agentId: string } =>
-  sessionRow(scope, params.sessionKey, params.agentId) ?? fullSessionKey(scope.names, params);
+  sessionRow(scope, params.sessionKey, params.agentId) ?? keyNamed(scope, params);
 
 /** @throws TroupeError CONFLICT when the session has another id than a client expects */
 export const refuseStale = (

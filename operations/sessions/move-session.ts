@@ -117,7 +117,8 @@ export type Imported = ImportDone & { readonly key: string };
  */
 export async function importPage(scope: MovingScope, page: ImportPage): Promise<Imported> {
   const { system, tenant, names } = scope;
-  const { sessionKey: key } = fullSessionKey(names, { sessionKey: page.key });
+  // Exported sessions keep their keys: two that differ only in case stay two.
+  const { sessionKey: key } = fullSessionKey(names, { sessionKey: page.key }, () => true);
   if (parseSessionKey(key).type === 'subagent')
     throw new TroupeError('INVALID_ARGUMENT', `${key} is of a subagent, which ends with its task`);
   const { from, isLast, replace } = page;

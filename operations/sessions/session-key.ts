@@ -3,7 +3,7 @@
  * session.
  */
 import { TroupeError } from '../../protocols/errors.ts';
-import { inCaseHere, keyOfOpenClaw } from '../../protocols/openclaw-key.ts';
+import { inCaseHere, keyAsWritten, keyOfOpenClaw } from '../../protocols/openclaw-key.ts';
 import { parseSessionKey, sessionKey as keys } from '../../protocols/session-key.ts';
 
 export type AgentNames = {
@@ -43,23 +43,27 @@ export const refuseOtherAgent = (ofSession: string, agentId: string | undefined)
 };
 
 /** A key as OpenClaw writes it names the session of the same conversation. */
-function canonical(key: string): string {
+function canonical(key: string, isKept: (key: string) => boolean): string {
   if (!key.startsWith('agent:')) return key;
   const parts = parseSessionKey(key);
+  const written = parts.type === 'other' ? keyAsWritten(key) : key;
+  if (written !== undefined && isKept(written)) return written;
   return parts.type === 'other' ? (keyOfOpenClaw(key) ?? key) : inCaseHere(parts);
 }
 
 /**
  * The full key. `main` is the main session; another short key `k` is the session
  * `agent:<agentId>:k`.
+ * @param isKept whether a key stays in the case in which it is written; default: none does
  * @throws TroupeError INVALID_ARGUMENT for an unknown agent, an invalid key, or a key of another
  *   agent
  */
 export const fullSessionKey = (
   names: AgentNames,
   given: { readonly sessionKey?: string | undefined; readonly agentId?: string | undefined },
+  isKept: (key: string) => boolean = () => false,
 ): { readonly sessionKey: string; readonly agentId: string } => {
-  const key = canonical(given.sessionKey?.trim() ?? '');
+  const key = canonical(given.sessionKey?.trim() ?? '', isKept);
   const inKey = agentOf(key);
   if (inKey === undefined && key.startsWith('agent:')) {
     throw new TroupeError(

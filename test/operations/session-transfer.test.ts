@@ -100,6 +100,19 @@ it('an import may be repeated, and never changes a session that continued', asyn
   expect(await target.transcript(MAIN)).toEqual(before);
 });
 
+it('two sessions whose keys differ in case stay two', async () => {
+  const source = await install({ config: {} });
+  const keys = ['agent:main:slack:group:C024BE91L', 'agent:main:slack:group:c024be91l'];
+  for (const key of keys) await source.run(key, `echo ${key}`);
+  const target = await install({ config: {} });
+  const ended = await sessionsOf(target)('import', await exported(source));
+  expect(ended).toMatchObject({ code: 0, stderr: '' });
+  for (const key of keys)
+    expect(await target.transcript(key)).toContainEqual(
+      expect.objectContaining({ type: 'user', text: `echo ${key}` }),
+    );
+});
+
 it('an interrupted import is continued, and messages wait for its end', async () => {
   const source = await install({ config: {} });
   for (const text of ['echo apples', 'echo pears']) await source.run(MAIN, text);

@@ -1,5 +1,6 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { install } from '../agent-runs/installation.ts';
+import { connected } from '../channels/gateway/client.ts';
 import { operatorOf } from './operator.ts';
 
 const keysOf = ({ sessions }: { sessions: readonly { key: string }[] }) =>
@@ -39,4 +40,31 @@ it('shows, resets and deletes a session, and refuses to delete a main session', 
   expect(await call('sessions.delete', { key })).toMatchObject({ deleted: true });
   expect(await call('sessions.delete', { key })).toMatchObject({ deleted: false });
   expect(keysOf(await call('sessions.list'))).toEqual([]);
+});
+
+it('a session that exists keeps its key, in whatever case a client names it', async () => {
+  const troupe = await install({ config: {} });
+  const call = await operatorOf(troupe);
+  const client = await connected(troupe);
+  onTestFinished(() => client.close());
+  // As an earlier version imported them from OpenClaw, or a client created them.
+  const slack = 'agent:main:slack:group:c024be91l';
+  const discord = 'agent:main:discord:dm:AbC';
+  for (const key of [slack, discord]) await troupe.run(key, 'echo before');
+  const names = [slack, 'agent:main:slack:channel:c024be91l', 'agent:main:discord:direct:AbC'];
+  for (const sessionKey of names) {
+    const sent = { sessionKey, message: 'echo after', idempotencyKey: `to ${sessionKey}` };
+    const { payload } = await client.call('chat.send', sent);
+    await troupe.rowAtEnd(String(payload.runId));
+    const patched = await client.call('sessions.patch', { key: sessionKey, label: sessionKey });
+    expect(patched.error).toBeUndefined();
+  }
+  expect(keysOf(await call('sessions.list')).toSorted()).toEqual([discord, slack]);
+  const sentTo = async (key: string) =>
+    (await troupe.transcript(key)).filter(({ type }) => type === 'user').length;
+  expect([await sentTo(slack), await sentTo(discord)]).toEqual([3, 2]);
+  const sent = { sessionKey: 'agent:main:slack:channel:c0new1234', message: 'echo x' };
+  const { payload } = await client.call('chat.send', { ...sent, idempotencyKey: 'new' });
+  await troupe.rowAtEnd(String(payload.runId));
+  expect(troupe.sessionRow('agent:main:slack:group:C0NEW1234')).toBeDefined();
 });

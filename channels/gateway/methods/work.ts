@@ -6,7 +6,7 @@ import {
   type TasksGetParams,
   type TasksListParams,
 } from '../../../protocols/gateway/index.ts';
-import { fullSessionKey } from '../../../operations/sessions/session-key.ts';
+import { keyNamed } from '../../../operations/sessions/find-session.ts';
 import { cancelTask } from '../../../operations/tasks/cancel-task.ts';
 import { listTasks, showTask } from '../../../operations/tasks/task-list.ts';
 import { injectOnce } from './chat/inject.ts';
@@ -33,8 +33,7 @@ const tasksCancel = (request: Request<TaskContext>, { taskId, reason }: TasksCan
 const send = async (request: Request<TaskContext>, params: SendParams) => {
   const { message = '', idempotencyKey, agentId } = params;
   refuseEmpty(message);
-  const { names } = request.context;
-  const { sessionKey } = fullSessionKey(names, {
+  const { sessionKey } = keyNamed(request.context, {
     sessionKey: params.sessionKey || params.to,
     ...(agentId ? { agentId } : {}),
   });

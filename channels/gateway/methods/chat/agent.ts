@@ -18,7 +18,6 @@ import type { RunRow, SessionReceive } from '../../../../protocols/session.ts';
 import { clientUsage } from '../../streams/run-events.ts';
 import type { RunEnd } from '../../streams/live-runs.ts';
 import { rowOfSession } from '../../sessions/session-model.ts';
-import { fullSessionKey } from '../../../../operations/sessions/session-key.ts';
 import { messagesOf, wholeText } from '../../sessions/transcript.ts';
 import { type MethodTable, published } from '../method.ts';
 import { ANSWERED, refuse, type Request, respond } from '../request.ts';
@@ -32,7 +31,7 @@ import {
   type WaitContext,
   applyRunSettings,
 } from './run.ts';
-import { refuseStale } from '../../../../operations/sessions/find-session.ts';
+import { keyNamed, refuseStale } from '../../../../operations/sessions/find-session.ts';
 import { keyOfSessionId } from '../../../../operations/sessions/list-sessions.ts';
 
 /** What starting a run needs, and waiting for its result. */
@@ -78,9 +77,9 @@ const PROVIDER_ALONE = '/provider: also name a model of this provider, or omit i
 
 const sessionFor = (context: AgentRunContext, { sessionKey, sessionId, agentId }: AgentParams) => {
   if (sessionKey !== undefined || sessionId === undefined || sessionId === '') {
-    return fullSessionKey(context.names, { sessionKey, agentId });
+    return keyNamed(context, { sessionKey, agentId });
   }
-  return fullSessionKey(context.names, { sessionKey: keyOfSessionId(context, sessionId), agentId });
+  return keyNamed(context, { sessionKey: keyOfSessionId(context, sessionId), agentId });
 };
 
 const messageOf = (

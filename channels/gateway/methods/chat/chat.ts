@@ -13,7 +13,7 @@ import type {
 import type { SessionReceive, SessionRow } from '../../../../protocols/session.ts';
 import { ACCEPT_TIMEOUT_MS, HISTORY_LIMIT, HISTORY_TEXT_CHARACTERS_MAX } from '../../limits.ts';
 import { endOfRow, type LiveRuns } from '../../streams/live-runs.ts';
-import { fullSessionKey, mainSessionKey } from '../../../../operations/sessions/session-key.ts';
+import { mainSessionKey } from '../../../../operations/sessions/session-key.ts';
 import { modelParts, sessionListRow } from '../../../../operations/sessions/session-list-row.ts';
 import { subagentList } from '../../sessions/subagent-list.ts';
 import { readMessages, type TranscriptScope } from '../../sessions/transcript.ts';
@@ -27,7 +27,11 @@ import {
   type RunSettingsContext,
   applyRunSettings,
 } from './run.ts';
-import { sessionNamed, sessionRow } from '../../../../operations/sessions/find-session.ts';
+import {
+  keyNamed,
+  sessionNamed,
+  sessionRow,
+} from '../../../../operations/sessions/find-session.ts';
 import { askOrThrow } from '../../../../runtime/index.ts';
 
 /** What sending a chat message and reading the history need. */
@@ -44,7 +48,7 @@ export type ChatContext = AcceptContext &
  */
 const chatSend = async (request: Request<ChatContext>, params: ChatSendParams) => {
   refuseEmpty(params.message);
-  const { sessionKey, agentId } = fullSessionKey(request.context.names, params);
+  const { sessionKey, agentId } = keyNamed(request.context, params);
   const { message: text, idempotencyKey, attachments } = params;
   if (params.suppressCommandInterpretation !== true) {
     const written = { runId: idempotencyKey, sessionKey, agentId, text };

@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type { WakeParams } from '../../../../protocols/gateway/index.ts';
 import { parseSessionKey } from '../../../../protocols/session-key.ts';
-import { fullSessionKey } from '../../../../operations/sessions/session-key.ts';
+import { keyNamed } from '../../../../operations/sessions/find-session.ts';
 import { injectOnce } from './inject.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
@@ -22,7 +22,7 @@ const SENDER = 'system event';
 const wake = async (request: Request<WakeContext>, params: WakeParams) => {
   const { mode, text, idempotencyKey } = params;
   refuseEmpty(text);
-  const { sessionKey } = fullSessionKey(request.context.names, params);
+  const { sessionKey } = keyNamed(request.context, params);
   if (parseSessionKey(sessionKey).type === 'subagent') {
     const why = 'a subagent accepts no system events: wake the session that started it';
     throw new TroupeError('INVALID_ARGUMENT', `/sessionKey: ${why}`);

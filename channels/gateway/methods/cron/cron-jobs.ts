@@ -180,7 +180,7 @@ const cronAdd = async (request: Request<CronContext>, params: CronAddParams) => 
   const jobId = newJobId(request, params);
   const before = system.index.get<ScheduleRow>(SCHEDULES_INDEX, tenant, jobId);
   checkJobLimit(request.context, jobId);
-  const job = jobFrom(names, jobId, params);
+  const job = jobFrom(request.context, jobId, params);
   checkTurn(request.context, jobId, job, params.payload);
   const isSame =
     before?.job !== undefined && revisionOf(withAnchor(job, before)) === revisionOf(before.job);
@@ -247,7 +247,7 @@ const cronUpdate = async (
       details: { code: 'CRON_JOB_CHANGED', jobId, configRevision: revisionOf(row.job) },
     });
   }
-  const job = withAnchor(jobFrom(names, jobId, patch, row.job), row);
+  const job = withAnchor(jobFrom(request.context, jobId, patch, row.job), row);
   checkTurn(request.context, jobId, job, patch.payload);
   const put: SchedulePut = { type: 'schedule.put', job, ifUpdatedAt: row.updatedAt };
   return clientJob(names, await askJob<ScheduleRow>(request, jobId, put));

@@ -1,5 +1,6 @@
 /**
- * Translates a job from OpenClaw's protocol into a job of the schedule actor. Pure.
+ * Translates a job from OpenClaw's protocol into a job of the schedule actor. It only
+ * reads which sessions exist.
  *
  * Boundary: refuses every field that troupe does not support, with the field's path. It never
  * accepts a field and ignores it.
@@ -14,25 +15,26 @@ import {
   fullSessionKey,
   mainSessionKey,
 } from '../../../../operations/sessions/session-key.ts';
+import { keyNamed, type SessionRows } from '../../../../operations/sessions/find-session.ts';
 
 /**
  * Merges the given fields into the existing job.
  * @throws TroupeError INVALID_ARGUMENT with the path of the invalid field
  */
 export const jobFrom = (
-  names: AgentNames,
+  scope: SessionRows,
   jobId: string,
   given: CronPatch & Pick<CronAddParams, 'declarationKey' | 'owner'>,
   before?: ScheduleJob,
 ): ScheduleJob => {
   refuseUnsupported(given);
-  const agentId = agentFrom(names, given, before);
+  const agentId = agentFrom(scope.names, given, before);
   const whole: { readonly [K in keyof ScheduleJob]?: ScheduleJob[K] | undefined } = {
     ...before,
     ...turnFrom(given.payload, before),
     agentId,
     when: given.schedule === undefined ? before?.when : whenFrom(given.schedule),
-    ...sessionFrom(names, jobId, agentId, given, before),
+    ...sessionFrom(scope, jobId, agentId, given, before),
     ...pick(given, ['name', 'enabled', 'deleteAfterRun', 'missed', 'declarationKey']),
     ...(given.description === undefined ? {} : { description: given.description || undefined }),
     ...(given.displayName === undefined ? {} : { displayName: given.displayName ?? undefined }),
@@ -166,19 +168,20 @@ const agentFrom = (names: AgentNames, given: CronPatch, before?: ScheduleJob): s
 
 /** `isolated`: the job has its own session, which is reset before each run. */
 const sessionFrom = (
-  names: AgentNames,
+  scope: SessionRows,
   jobId: string,
   agentId: string,
   given: CronPatch,
   before?: ScheduleJob,
 ): { sessionKey?: string | undefined; fresh?: boolean | undefined } => {
+  const { names } = scope;
   const own = { sessionKey: undefined, fresh: true };
   const target = given.sessionTarget;
   if (target === 'isolated') return own;
   if (target === 'main') return { sessionKey: mainSessionKey(names, agentId), fresh: undefined };
   if (target === 'current' || target?.startsWith('session:')) {
     const named = target === 'current' ? given.sessionKey : target.slice('session:'.length);
-    const { sessionKey } = fullSessionKey(names, { sessionKey: named ?? undefined, agentId });
+    const { sessionKey } = keyNamed(scope, { sessionKey: named ?? undefined, agentId });
     const isOwn = sessionKey === keys.cron(agentId, jobId);
     return { sessionKey: isOwn ? undefined : sessionKey, fresh: undefined };
   }

@@ -22,7 +22,6 @@ import { CHOICE_PATHS, checkModelChoice } from '../../../../protocols/models/mod
 import { mayDecide, type PendingApprovals } from '../../tenant/pending-approvals.ts';
 import { modelNow } from '../../sessions/session-model.ts';
 import { endOfRow } from '../../streams/live-runs.ts';
-import { fullSessionKey } from '../../../../operations/sessions/session-key.ts';
 import { absentTable } from '../absent.ts';
 import { abortRuns } from '../chat/chat.ts';
 import { type MethodTable, published } from '../method.ts';
@@ -34,7 +33,11 @@ import {
   type RunSettingsContext,
   applyRunSettings,
 } from '../chat/run.ts';
-import { sessionNamed, sessionRow } from '../../../../operations/sessions/find-session.ts';
+import {
+  keyNamed,
+  sessionNamed,
+  sessionRow,
+} from '../../../../operations/sessions/find-session.ts';
 import { askSession } from './session-settings.ts';
 
 /** What creating sessions, writing to them and following them needs. */
@@ -55,7 +58,7 @@ const sessionsCreate = async (
   const { label = params.displayName, category, model, thinkingLevel } = params;
   const agentId = params.agentId ?? agentOfParent(request, params.parentSessionKey);
   const name = params.idempotencyKey ?? randomUUID();
-  const { sessionKey: key } = fullSessionKey(context.names, {
+  const { sessionKey: key } = keyNamed(context, {
     sessionKey: params.key ?? keys.main(agentId ?? context.names.defaultAgentId, `new-${name}`),
     ...defined({ agentId }),
   });
