@@ -62,7 +62,7 @@ export function planOf(options: FaultsOptions): FaultPlan {
     throw wrong('--every must be shorter than --duration: the first fault begins after it');
   return {
     kinds: faultKindsOf(faults, embedded ? 'embedded' : 'cluster'),
-    ...defined({ count: count === undefined ? undefined : whole(count, 1, 0, COUNT_MAX, 'count') }),
+    ...defined({ count: count === undefined ? undefined : whole(count, 1, 1, COUNT_MAX, 'count') }),
     durationMs,
     everyMs,
     ratePerSecond: numberIn(rate, 0.1, RATE_MAX, '--rate'),

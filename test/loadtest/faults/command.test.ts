@@ -96,6 +96,7 @@ describe('troupe bench faults', () => {
     [['--count', '1', '--duration', '1m'], '--count and --duration exclude each other'],
     [['--embedded', '--duration', '2s'], '--every must be shorter than --duration'],
     [['--every', 'often'], '--every: "often" is no duration'],
+    [['--count', '0'], '--count: '],
     [['--embedded', '--out', '/no/such/folder/account'], '--out: cannot write'],
     [['--nats-server', '/bin/true'], 'is no nats-server'],
   ])('refuses %j', async (args, text) => {
