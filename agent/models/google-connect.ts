@@ -29,7 +29,7 @@ const connect = async (
   proof: ReturnType<typeof authentication>,
 ): Promise<GoogleClient> => {
   const { headers: own, without } = ownHeaders(proof);
-  const { models } = await open(connection, proof, {});
+  const { models } = (await open(connection, proof, {})).sdk;
   return {
     models,
     httpOptionsFor: (fetch, headers = {}) => ({
@@ -53,8 +53,8 @@ export async function connectGoogle(
   const proof = authentication(connection, AUTHENTICATION, 'GEMINI_API_KEY');
   const { headers, without } = ownHeaders(proof);
   const own = leavingOut(without, fetch);
-  const { files, batches } = await open(connection, proof, { headers, fetch: own });
-  const { ApiError } = await import('@google/genai');
+  const { sdk, ApiError } = await open(connection, proof, { headers, fetch: own });
+  const { files, batches } = sdk;
   const { root, apiVersion } = addressOf(connection);
   return {
     files,
@@ -68,21 +68,22 @@ export async function connectGoogle(
   };
 }
 
-const open = async (
+async function open(
   connection: OpenConnection,
   { apiKey }: ReturnType<typeof authentication>,
   httpOptions: HttpOptions,
-): Promise<GoogleGenAI> => {
-  const { GoogleGenAI: Sdk } = await import('@google/genai');
+) {
+  const { GoogleGenAI: Sdk, ApiError } = await import('@google/genai');
   const { root, apiVersion } = addressOf(connection);
-  return new Sdk({
+  const sdk = new Sdk({
     apiKey,
     enterprise: false,
     vertexai: false,
     apiVersion,
     httpOptions: { ...httpOptions, baseUrl: root },
   });
-};
+  return { sdk, ApiError };
+}
 
 /** The SDK adds the version to the path; some configured base URLs already contain it. */
 function addressOf({ baseUrl }: OpenConnection): { root: string; apiVersion: string } {

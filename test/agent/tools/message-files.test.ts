@@ -20,7 +20,7 @@ let bucket: Artifacts;
 let workspace: string;
 let tools: ToolRegistry;
 
-const open = async (more: object = {}) => {
+const open = async (more: { bytesMax?: () => number } = {}) => {
   bucket = await openFolderArtifacts({
     path: scratchFolder(),
     publicUrl: () => 'http://127.0.0.1:1',
@@ -145,7 +145,7 @@ describe('files of a message', () => {
   });
 
   it('are refused with the reason when the bucket is full', async () => {
-    await open({ bytesMax: 1_048_576 });
+    await open({ bytesMax: () => 1_048_576 });
     put('large.bin', Buffer.alloc(2_000_000));
     expect(await send({ files: ['large.bin'] })).toMatchObject({
       isError: true,

@@ -4,7 +4,6 @@ import { assign, setup } from 'xstate';
 import { address } from '../../../protocols/address.ts';
 import { type Delivered, hostActions } from '../../../protocols/statechart.ts';
 import { defineActor } from '../../../runtime/index.ts';
-import type { LogTranscripts } from '../../../runtime/transcripts.ts';
 import { eventually } from '../eventually.ts';
 import { puppetType } from './puppet.ts';
 import { ShiftedClock } from './shifted-clock.ts';
@@ -49,18 +48,6 @@ it('an idle actor leaves memory and is activated with its state', async () => {
   await eventually(() => expect(residents(world)).toBe(0));
   expect(await world.ask(a, { type: 'do', n: 2 })).toMatchObject({ result: ['do:1', 'do:2'] });
   expect(world.known(a).keeps).toEqual({ deep: ['x'] });
-});
-
-it('the transcript of an actor leaves memory with it', async () => {
-  const clock = new ShiftedClock();
-  const world = await openWorld({ clock, actors: [puppetType({ idleMs: 30_000 })] });
-  const transcripts = world.system.transcripts as LogTranscripts;
-  await world.ask(a, { type: 'do', appends: [{ type: 'note' }] });
-  expect(await transcripts.read(a)).toHaveLength(1);
-  expect(transcripts.kept.transcripts).toBe(1);
-  clock.shift(40_000);
-  await eventually(() => expect(transcripts.kept).toEqual({ transcripts: 0, bytes: 0 }));
-  expect(await transcripts.read(a)).toHaveLength(1);
 });
 
 it('an actor in use stays in memory', async () => {
