@@ -1,6 +1,10 @@
 /** Files of batches, as OpenAI and Gemini have them: JSON Lines, one text or answer each. */
 import { setImmediate as turn } from 'node:timers/promises';
+import type { BatchAnswer } from '../../memory/index.ts';
 import { TroupeError } from '../../protocols/errors.ts';
+import { abortableBody } from '../../protocols/time-limit.ts';
+import type { OpenConnection } from './connection.ts';
+import { embedderFailure } from './embedding.ts';
 
 /** Of one batch. By their documentations OpenAI accepts 50,000 and 200 MB, Gemini 2 GB. */
 export const BATCH_TEXTS_MAX = 50_000;
@@ -31,8 +35,38 @@ export async function linesWithin(
   return { keys, contents: new File(lines, 'texts.jsonl', { type: 'application/jsonl' }) };
 }
 
+/**
+ * The answers of a downloaded file.
+ * @param answerOf undefined: the line is no answer about a text
+ * @throws TroupeError as an embedder; the reason of `signal`
+ */
+export async function* answersIn(
+  response: Response,
+  answerOf: (line: string) => BatchAnswer | undefined,
+  { connection, signal }: { readonly connection: OpenConnection; readonly signal: AbortSignal },
+): AsyncGenerator<BatchAnswer> {
+  try {
+    for await (const line of linesOf(abortableBody(response, signal))) {
+      const answer = answerOf(line);
+      if (answer) yield answer;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    throw embedderFailure(connection, error);
+  }
+}
+
+/** The file is absent already, or is removed now. @throws TroupeError of the request */
+export const removedOrAbsent = (removed: Promise<unknown>): Promise<void> =>
+  removed.then(
+    () => {},
+    (error: unknown) => {
+      if (!(error instanceof TroupeError && error.code === 'NOT_FOUND')) throw error;
+    },
+  );
+
 /** @throws TroupeError INTERNAL for a line that never ends; errors of the connection */
-export async function* linesOf({ body }: Response): AsyncGenerator<string> {
+async function* linesOf({ body }: Response): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = '';
   for await (const bytes of body ?? []) {

@@ -8,17 +8,15 @@ import type { BatchJob } from '@google/genai';
 import type { BatchAnswer, BatchState, EmbeddingBatches } from '../../memory/index.ts';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import { abortableBody } from '../../protocols/time-limit.ts';
-import { BATCH_TEXTS_MAX, linesOf, linesWithin, objectIn } from './batch-lines.ts';
-import type { OpenConnection } from './connection.ts';
 import {
-  CHARACTERS_PER_TOKEN,
-  embedderFailure,
-  embeddingUsage,
-  faultIn,
-  isCount,
-  requestTo,
-} from './embedding.ts';
+  answersIn,
+  BATCH_TEXTS_MAX,
+  linesWithin,
+  objectIn,
+  removedOrAbsent,
+} from './batch-lines.ts';
+import type { OpenConnection } from './connection.ts';
+import { CHARACTERS_PER_TOKEN, embeddingUsage, faultIn, isCount, requestTo } from './embedding.ts';
 import { connectGoogle, type GoogleFilesClient } from './google-connect.ts';
 import type { EmbeddingSettings } from './model.ts';
 import type { Fetch } from './stream.ts';
@@ -83,23 +81,9 @@ const ofFiles = (
     // the SDK downloads into files only
     const download = `${name}:download?alt=media`;
     const response = await request(signal, ({ get }) => get(download), TRANSFER_MS);
-    try {
-      for await (const line of linesOf(abortableBody(response, signal))) {
-        const answer = answerOf(line);
-        if (answer) yield answer;
-      }
-    } catch (error) {
-      signal.throwIfAborted();
-      throw embedderFailure(connection, error);
-    }
+    yield* answersIn(response, answerOf, { connection, signal });
   },
-  async remove(name, signal) {
-    const removed = request(signal, ({ files }) => files.delete({ name }));
-    await removed.catch((error: unknown) => {
-      if (error instanceof TroupeError && error.code === 'NOT_FOUND') return;
-      throw error;
-    });
-  },
+  remove: (name, signal) => removedOrAbsent(request(signal, ({ files }) => files.delete({ name }))),
 });
 
 const AS_LINES = { mimeType: 'application/jsonl', displayName: 'texts.jsonl' };

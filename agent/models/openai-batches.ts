@@ -6,11 +6,15 @@
 import type OpenAI from 'openai';
 import type { BatchAnswer, BatchState, EmbeddingBatches } from '../../memory/index.ts';
 import { defined } from '../../protocols/defined.ts';
-import { TroupeError } from '../../protocols/errors.ts';
-import { abortableBody } from '../../protocols/time-limit.ts';
-import { BATCH_TEXTS_MAX, linesOf, linesWithin, objectIn } from './batch-lines.ts';
+import {
+  answersIn,
+  BATCH_TEXTS_MAX,
+  linesWithin,
+  objectIn,
+  removedOrAbsent,
+} from './batch-lines.ts';
 import type { OpenConnection } from './connection.ts';
-import { embedderFailure, embeddingUsage, faultIn, isCount, requestTo } from './embedding.ts';
+import { embeddingUsage, faultIn, isCount, requestTo } from './embedding.ts';
 import type { EmbeddingSettings } from './model.ts';
 import { connectOpenAi } from './openai-connect.ts';
 import { numbersOf } from './openai-vectors.ts';
@@ -74,23 +78,10 @@ const ofFiles = (
       ({ files }, limited) => files.content(id, { signal: limited }),
       TRANSFER_MS,
     );
-    try {
-      for await (const line of linesOf(abortableBody(response, signal))) {
-        const answer = answerOf(line);
-        if (answer) yield answer;
-      }
-    } catch (error) {
-      signal.throwIfAborted();
-      throw embedderFailure(connection, error);
-    }
+    yield* answersIn(response, answerOf, { connection, signal });
   },
-  async remove(id, signal) {
-    const removed = request(signal, ({ files }, limited) => files.delete(id, { signal: limited }));
-    await removed.catch((error: unknown) => {
-      if (error instanceof TroupeError && error.code === 'NOT_FOUND') return;
-      throw error;
-    });
-  },
+  remove: (id, signal) =>
+    removedOrAbsent(request(signal, ({ files }, limited) => files.delete(id, { signal: limited }))),
 });
 
 const ofBatches = (
