@@ -212,6 +212,7 @@ export class Cell {
     if (!this.#isOpen) return void (this.#failure ??= `${name} ended with ${text}`);
     this.#options.onCrash(name, text);
     setTimeout(() => {
+      // If it does not start, the cell does not become ready, and `ready` shows what it printed.
       if (!this.#isClosed) this.start(name).catch(() => {});
     }, RESTART_MS).unref();
   }

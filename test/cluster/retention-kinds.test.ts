@@ -132,6 +132,7 @@ describe.skipIf(!server)(`retention of a cluster${leftOut}`, () => {
     const turns = () =>
       operate<{ turns: unknown[] }>('actors.history', { actor: `default/session/${KEYS[0]}` });
     expect((await turns()).turns.length).toBeGreaterThan(0);
+    // The turns are older than AGES.history then.
     await new Promise((resolve) => setTimeout(resolve, 1_100));
 
     configure(AGES);
