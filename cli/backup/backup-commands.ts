@@ -61,7 +61,7 @@ function addCreate(group: Command, finish: Finish): void {
     .option('--recipient <key>', 'encrypt for this public key; may be repeated', more)
     .option('--passphrase-file <file>', 'encrypt; default TROUPE_BACKUP_PASSPHRASE')
     .option('--no-history', 'of a cluster: without what is kept of past turns')
-    .option('--no-artifacts', 'of a cluster: without the files in the bucket a2a.artifacts.s3')
+    .option('--no-artifacts', 'without the files in the bucket a2a.artifacts.s3')
     .option('--keep <n>', 'afterwards remove all but the newest n backups', wholeNumber)
     .description('write a backup of the data folder or of the cluster, while it runs or not')
     .addHelpText(
@@ -113,7 +113,7 @@ function addRestore(program: Command, finish: Finish): void {
     .requiredOption('--data <folder>', 'the new data folder: absent, or empty')
     .option('--config <file>', 'configuration with the NATS servers, their env and credentials')
     .option('--erasures <file>', 'a ledger of erasures to repeat; may be repeated', more)
-    .option('--no-artifacts', 'with --nats: without the files that were in an S3 bucket')
+    .option('--no-artifacts', 'without the files that were in an S3 bucket')
     .option('--again', 'with --nats: repeat a restore that was interrupted')
     .description('make a data folder from a backup; with --nats also the cell of a cluster')
     .addHelpText(

@@ -15,6 +15,7 @@ import {
 import { ledgerFile, readLedger } from '../../installation/erasure/ledger.ts';
 import { defined } from '../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
+import type { BucketOptions } from '../../runtime/backup/bucket-files.ts';
 import type { CreatedBackup, WriteBackupOptions } from '../../runtime/backup/write-backup.ts';
 import {
   type Config,
@@ -54,7 +55,7 @@ export type CreateOptions = CommonOptions &
     readonly to: string;
     readonly recipient?: readonly string[];
     readonly keep?: number;
-    /** of a cluster; both are part of a backup by default */
+    /** both are part of a backup by default; `history` of a cluster */
     readonly history?: boolean;
     readonly artifacts?: boolean;
   };
@@ -88,7 +89,7 @@ export async function create(options: CreateOptions): Promise<number> {
   if (place.kind !== 's3') refuseInside(config, place.path);
   makeFolder(config.home);
   const { history = true, artifacts = true } = options;
-  const ofBackup = await backupConfig(loaded, { isSealed, withBucket: isCluster && artifacts });
+  const ofBackup = await backupConfig(loaded, { isSealed, withBucket: artifacts });
   const leftOut = [...ofBackup.leftOut];
   if (isCluster && !history) leftOut.push('what is kept of past turns: --no-history');
   const chosen = { history, artifacts, onLeftOut: (line: string) => void leftOut.push(line) };
@@ -130,20 +131,26 @@ export async function create(options: CreateOptions): Promise<number> {
   return exitCodes.ok;
 }
 
-const createOfStore: CreateBackup = async (config, options) => {
+const createOfStore: CreateBackup = async (config, options, chosen) => {
   const { createBackup } = await import('../../runtime/backup/create.ts');
-  return createBackup({ ...options, store: storeFolder(config) });
+  const bucket = await bucketOf(config, chosen);
+  return createBackup({ ...options, ...bucket, store: storeFolder(config) });
 };
 
+/** The bucket with tenants' files, if the configuration names one and its files are wanted. */
+async function bucketOf(config: Config, { artifacts, onLeftOut }: Chosen): Promise<BucketOptions> {
+  if (!artifacts || !config.a2a.artifacts.s3) return {};
+  const { openBucket } = await import('../../installation/artifact-bucket.ts');
+  return { onLeftOut, ...defined({ bucket: openBucket(config) }) };
+}
+
 const createOfCluster: CreateBackup = async (config, options, chosen) => {
-  const [{ openClusterSource }, { createClusterBackup }, { openBucket }] = await Promise.all([
+  const [{ openClusterSource }, { createClusterBackup }, bucket] = await Promise.all([
     import('../../runtime/backup/cluster/nats-source.ts'),
     import('../../runtime/backup/cluster/create-cluster.ts'),
-    import('../../installation/artifact-bucket.ts'),
+    bucketOf(config, chosen),
   ]);
-  const bucket = chosen.artifacts ? openBucket(config) : undefined;
   const history = chosen.history ? historyKept(config) : undefined;
-  const { onLeftOut } = chosen;
   const { env } = config.nats;
   const { signal, onProgress } = options;
   const source = await openClusterSource({
@@ -153,12 +160,7 @@ const createOfCluster: CreateBackup = async (config, options, chosen) => {
     ...defined({ signal, onStatus: onProgress }),
   });
   try {
-    return await createClusterBackup({
-      ...options,
-      source,
-      onLeftOut,
-      ...defined({ bucket, history }),
-    });
+    return await createClusterBackup({ ...options, ...bucket, source, ...defined({ history }) });
   } finally {
     await source.close();
   }

@@ -2,7 +2,7 @@
 import { tmpdir } from 'node:os';
 import { basename, dirname, resolve } from 'node:path';
 import { ledgerBeside, notePending } from '../../installation/erasure/pending.ts';
-import { defined } from '../../protocols/defined.ts';
+import type { S3Artifacts } from '../../runtime/artifacts/s3.ts';
 import type { Restored, RestoreOptions as RestoreInto } from '../../runtime/backup/restore.ts';
 import { type Config, natsOptions } from '../../runtime/config/index.ts';
 import { exitCodes, reportFailure } from '../exit.ts';
@@ -52,28 +52,33 @@ export async function restore(path: string, options: RestoreOptions): Promise<nu
 }
 
 async function restoreInto(
-  { nats, again = false, artifacts: withFiles = true }: RestoreOptions,
+  options: RestoreOptions,
   config: Config | undefined,
-  { signal, ...into }: RestoreInto & { readonly signal: AbortSignal },
+  into: RestoreInto & { readonly signal: AbortSignal },
 ): Promise<Restored> {
-  const { checkedOnly, restoreBackup } = await import('../../runtime/backup/restore.ts');
-  if (nats === undefined || config === undefined) return restoreBackup(into);
+  const { again = false, artifacts: withFiles = true } = options;
+  const { restoreBackup } = await import('../../runtime/backup/restore.ts');
+  const named = { ...into, ...(withFiles && { bucket: () => bucketOf(options, config) }) };
+  if (options.nats === undefined || config === undefined) return restoreBackup(named);
   natsNamed(config);
-  const [{ openNatsTarget }, { anyFile, openBucket }] = await Promise.all([
-    import('../../runtime/transfer/nats-target.ts'),
-    import('../../installation/artifact-bucket.ts'),
-  ]);
+  const { openNatsTarget } = await import('../../runtime/transfer/nats-target.ts');
   const { env, replicas } = config.nats;
   const about = { ...natsOptions(config), name: 'troupe restore', env, replicas };
-  const target = await openNatsTarget({ ...about, signal });
-  const bucket = withFiles ? openBucket(anyFile(config)) : checkedOnly;
-  const artifacts = bucket && (async () => bucket);
-  const cluster = { target, env, again, signal, ...defined({ artifacts }) };
+  const target = await openNatsTarget({ ...about, signal: into.signal });
   try {
-    return await restoreBackup({ ...into, cluster });
+    return await restoreBackup({ ...named, cluster: { target, env, again } });
   } finally {
     await target.close();
   }
+}
+
+/** The bucket that the configuration of the command names. */
+async function bucketOf(
+  options: RestoreOptions,
+  config?: Config,
+): Promise<S3Artifacts | undefined> {
+  const { anyFile, openBucket } = await import('../../installation/artifact-bucket.ts');
+  return openBucket(anyFile(config ?? (await loadFrom(options)).config));
 }
 
 type Outcome = {

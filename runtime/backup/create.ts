@@ -5,15 +5,22 @@
  * Blobs are written before the rows that refer to them, and never change. So files are copied
  * twice: all before the cut, which takes long and does not matter, and right after the cut those
  * that are new. Every blob that a row of the cut refers to is in one of the two, unless it was made
- * and deleted between them.
+ * and deleted between them. Files of a bucket (`bucket-files.ts`) are read after the cut.
  *
  * Memory: one page of rows, one segment of the log, and about 200 bytes per file.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import { readDescription } from '../log/embedded-store.ts';
+import { bucketFrames, type BucketOptions } from './bucket-files.ts';
 import { type Cut, takeCut } from './cut.ts';
 import { FileFrames } from './file-frames.ts';
-import { type BackupFrame, type BackupHeader, type BackupTable, PAGE_BYTES } from './frames.ts';
+import {
+  type BackupFrame,
+  type BackupHeader,
+  type BackupTable,
+  MIN_READERS,
+  PAGE_BYTES,
+} from './frames.ts';
 import type { ObjectWriter } from './objects.ts';
 import {
   type BackupContent,
@@ -23,23 +30,26 @@ import {
   writeBackup,
 } from './write-backup.ts';
 
-export type BackupOptions = WriteBackupOptions & {
-  /** folder of the store */
-  readonly store: string;
-};
+export type BackupOptions = WriteBackupOptions &
+  BucketOptions & {
+    /** folder of the store */
+    readonly store: string;
+  };
 
 const TABLES: readonly BackupTable[] = ['meta', 'log', 'state'];
 
 /**
  * @throws TroupeError NOT_FOUND without a store; CONFLICT when the file exists; UNAVAILABLE
- * (LOCKED) when another process writes to the folder of backups; INTERNAL when the store is damaged
+ * (LOCKED) when another process writes to the folder of backups, or the bucket cannot be read;
+ * INTERNAL when the store is damaged
  */
 export async function createBackup(options: BackupOptions): Promise<CreatedBackup> {
   const { store } = options;
   const description = readDescription(store);
   if (description === undefined)
     throw new TroupeError('NOT_FOUND', `${store} contains no data of troupe`);
-  const header = newHeader(options, 'embedded', description.cell);
+  const minReader = options.bucket ? MIN_READERS.withBucket : MIN_READERS.embedded;
+  const header = newHeader(options, 'embedded', description.cell, minReader);
   return writeBackup(options, header, (objects) => new StoreContent(options, header, objects));
 }
 
@@ -70,6 +80,7 @@ class StoreContent implements BackupContent {
       this.position = position;
       yield ['cut', { storeFormat, checkpoint, position }];
       yield* this.files.all();
+      yield* bucketFrames(this.#o, this.files);
       onProgress?.(`the store at position ${position}`);
       for (const table of TABLES) yield* this.#rows(cut, table);
       yield* this.#log(cut);

@@ -10,9 +10,9 @@
  *   end
  *
  * In a backup of a cluster, `part` frames take the place of cut, rows and segments: each is one
- * frame of an export (`runtime/transfer/frames.ts`). The blobs of the cell are files below
- * `blobs/`; files of tenants in a bucket are below `bucket/`, as
- * `bucket/{tenant}/{hash}/{content type, escaped}`.
+ * frame of an export (`runtime/transfer/frames.ts`), and the blobs of the cell are files below
+ * `blobs/`. Files of tenants in a bucket are below `bucket/`, as
+ * `bucket/{tenant}/{hash}/{content type, escaped}`, in both kinds.
  *
  * A file is `file · piece … · fileEnd`, or one `object` that names its contents in the folder of
  * objects. A path that comes again replaces the earlier file.
@@ -22,13 +22,19 @@ import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler';
 import { checkFrame } from '../transfer/check-frame.ts';
 import type { Frame } from '../transfer/frames.ts';
 
-/** Of the frames. 2: backups of a cluster. 3: these with history, and with files of a bucket. */
-export const BACKUP_FORMAT = 3;
-/** The lowest reader that understands a backup of each kind. */
-export const MIN_READERS = { embedded: 1, cluster: 3 } as const;
+/**
+ * Of the frames. 2: backups of a cluster. 3: these with history, and with files of a bucket. 4:
+ * backups of a data folder with files of a bucket.
+ */
+export const BACKUP_FORMAT = 4;
+/**
+ * The lowest reader that understands a backup of each kind: of a data folder, of one with files of
+ * a bucket, and of a cluster.
+ */
+export const MIN_READERS = { embedded: 1, withBucket: 4, cluster: 3 } as const;
 /** Place of the blobs of a cell, in a backup of a cluster. */
 export const BLOBS_FOLDER = 'blobs/';
-/** Place of tenants' files that were in an S3 bucket, in a backup of a cluster. */
+/** Place of tenants' files that were in an S3 bucket. */
 export const BUCKET_FOLDER = 'bucket/';
 /** A page of rows, or a piece of a file, is closed when it has this number of bytes. */
 export const PAGE_BYTES = 256 * 1024;

@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { defined } from '../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Artifacts } from '../artifacts/artifacts.ts';
 import { nameContents } from '../artifacts/checks.ts';
@@ -46,9 +47,19 @@ export type RestoreOptions = {
    * where the cell of a cluster's backup is written; default: a store in the new folder, for
    * inspection
    */
-  readonly cluster?: Pick<FramesImport, 'target' | 'env' | 'again' | 'signal' | 'artifacts'>;
+  readonly cluster?: Pick<FramesImport, 'target' | 'env' | 'again'>;
+  /**
+   * the bucket for tenants' files that were in one; called once if there are any. The restore is
+   * refused when it finds none. Default: the files are checked, and stay in the backup
+   */
+  readonly bucket?: () => Promise<BucketTarget | undefined>;
+  /** ends it with CANCELLED; no folder is left */
+  readonly signal?: AbortSignal;
   readonly onProgress?: (what: string) => void;
 };
+
+type BucketTarget = Pick<Artifacts, 'put'>;
+type CellOptions = Omit<RestoreOptions, 'bucket'> & { readonly bucket: BucketTarget };
 
 export type Restored = BackupHeader &
   CutPoint & {
@@ -72,7 +83,7 @@ const HIGHEST_KEY = Buffer.alloc(64, 0xff);
  * damaged or of a newer format; UNAUTHORIZED when `openWith` does not open it; NOT_FOUND
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
-  const { openWith, onProgress } = options;
+  const { onProgress } = options;
   const into = resolve(options.into);
   await refuseContents(into);
   const source = await sourceOf(resolve(options.from));
@@ -85,7 +96,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     onProgress?.(`restoring ${source.path}`);
     const writer = new DataFolderWriter(draft, source.objects);
     try {
-      for await (const frame of framesOf(source.file, openWith)) await writer.write(frame);
+      for await (const frame of framesOf(source.file, options)) await writer.write(frame);
     } catch (error) {
       throw error instanceof TroupeError
         ? error
@@ -94,9 +105,10 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
       await writer.close();
     }
     const restored = writer.restored();
-    if (options.cluster && !options.cluster.artifacts && writer.hasBucketFiles)
-      throw noPlaceForFiles(source.path);
-    await restoreCell(options, restored, writer.exported, source, join(draft, 'store'));
+    const { exported, hasBucketFiles } = writer;
+    const stays = !hasBucketFiles || (restored.kind === 'cluster' && !options.cluster);
+    const bucket = stays ? checkedOnly : await bucketOf(options, source);
+    await restoreCell({ ...options, bucket }, restored, exported, source, join(draft, 'store'));
     await refuseContents(into);
     if (existsSync(into)) await rmdir(into);
     await rename(draft, into);
@@ -109,7 +121,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
 
 /** The cell of a cluster's backup, which was read once from its begin to its end by now. */
 async function restoreCell(
-  { cluster, openWith, onProgress }: RestoreOptions,
+  { cluster, bucket, openWith, signal, onProgress }: CellOptions,
   { kind, cell }: Pick<Restored, 'kind' | 'cell'>,
   header: ExportHeader | undefined,
   { file, objects }: Source,
@@ -121,26 +133,52 @@ async function restoreCell(
       `${file} is a backup of a data folder: restore it without --nats, and move the restored ` +
         'folder with troupe export and troupe import',
     );
+  const frames = cellFrames(framesOf(file, { openWith, signal }), objects);
+  const artifacts = async () => bucket;
+  if (kind === 'embedded' && bucket !== checkedOnly) return storeFiles(frames, bucket, onProgress);
   if (kind === 'embedded' || !header) return;
-  const frames = cellFrames(framesOf(file, openWith), objects);
   const about = { ...header, cell };
-  const progress = onProgress === undefined ? {} : { onProgress };
-  if (cluster) return void (await importFrames({ ...progress, ...cluster }, about, frames));
+  const progress = defined({ signal, onProgress });
+  if (cluster)
+    return void (await importFrames({ ...progress, ...cluster, artifacts }, about, frames));
   await newStore(store, cell);
   const { store: opened, blobs } = await openEmbedded({ path: store });
   try {
     const target = { log: opened.log, blobs, clear: async () => {} };
-    const artifacts = async () => checkedOnly;
     await importFrames({ ...progress, target, env: 'local', artifacts }, about, frames);
   } finally {
     await opened.close();
   }
 }
 
-/** Files of a bucket stay in the backup: only a cluster has a place for them. */
-export const checkedOnly: Pick<Artifacts, 'put'> = {
+/** Stores the files of a bucket that the backup of a data folder has. */
+async function storeFiles(
+  frames: AsyncIterable<Frame>,
+  bucket: BucketTarget,
+  onProgress?: (what: string) => void,
+): Promise<void> {
+  let count = 0;
+  for await (const frame of frames) {
+    if (frame[0] !== 'artifact') continue;
+    const [, tenant, contentType, contents] = frame;
+    onProgress?.(`file ${++count} of the bucket`);
+    await bucket.put(tenant, contents, { contentType });
+  }
+}
+
+/** Files of a bucket stay in the backup. */
+const checkedOnly: BucketTarget = {
   put: (tenant, contents, options) => nameContents(tenant, contents, options, ['*/*']),
 };
+
+async function bucketOf(
+  { bucket = async () => checkedOnly }: RestoreOptions,
+  { path }: Source,
+): Promise<BucketTarget> {
+  const found = await bucket();
+  if (found) return found;
+  throw noPlaceForFiles(path);
+}
 
 const noPlaceForFiles = (path: string): TroupeError =>
   new TroupeError(
@@ -159,6 +197,10 @@ async function newStore(path: string, cell: string): Promise<void> {
   writeDescription(path, cell, FORMAT_VERSION);
 }
 
+type Reading = {
+  readonly openWith?: OpenWith | undefined;
+  readonly signal?: AbortSignal | undefined;
+};
 type Source = { readonly path: string; readonly file: string; readonly objects?: string };
 
 async function sourceOf(path: string): Promise<Source> {
@@ -176,9 +218,10 @@ async function sourceOf(path: string): Promise<Source> {
   return { path: folder, file, objects: dirname(folder) };
 }
 
-async function* framesOf(file: string, openWith?: OpenWith): AsyncGenerator<BackupFrame> {
+async function* framesOf(file: string, { openWith, signal }: Reading): AsyncGenerator<BackupFrame> {
   let last: BackupFrame | undefined;
   for await (const frame of readFramedFile(file, WORDS, openWith)) {
+    if (signal?.aborted) throw new TroupeError('CANCELLED', 'the restore was ended');
     if (last === undefined && Array.isArray(frame) && frame[0] === 'header')
       throw new TroupeError(
         'INVALID_ARGUMENT',

@@ -16,7 +16,6 @@ import {
   type BackupCounts,
   type BackupFrame,
   type BackupHeader,
-  MIN_READERS,
 } from './frames.ts';
 import { BACKUP_FILE, backupId, OBJECTS_FILE, sha256Of, writeManifest } from './manifest.ts';
 import { ObjectWriter } from './objects.ts';
@@ -68,10 +67,11 @@ export function newHeader(
   { program }: Pick<WriteBackupOptions, 'program'>,
   kind: BackupHeader['kind'],
   cell: string,
+  minReader: number,
 ): BackupHeader {
   const createdAt = Date.now();
   const id = backupId(createdAt);
-  const formats = { format: BACKUP_FORMAT, minReader: MIN_READERS[kind] };
+  const formats = { format: BACKUP_FORMAT, minReader };
   return { ...formats, id, kind, cell, program, createdAt };
 }
 

@@ -1,8 +1,8 @@
 /** The frames of an export that a backup of a cluster contains, with its blobs and files. */
 import type { Frame } from '../../transfer/frames.ts';
+import { artifactFrame } from '../bucket-files.ts';
 import { BLOBS_FOLDER, type BackupFrame, BUCKET_FOLDER } from '../frames.ts';
 import { readObject } from '../objects.ts';
-import { artifactFrame } from './bucket-files.ts';
 
 /**
  * @param objects the folder of backups, if it shares objects

@@ -3,8 +3,8 @@
  * and files of the data folder where the command runs. Workers and gateways are neither asked nor
  * stopped.
  *
- * History (`cluster-history.ts`) and files of a bucket (`bucket-files.ts`) are read after the cut.
- * Rows and mail of the cut are in a temporary folder until they are written. Blobs are copied
+ * History (`cluster-history.ts`) and files of a bucket (`../bucket-files.ts`) are read after the
+ * cut. Rows and mail of the cut are in a temporary folder until they are written. Blobs are copied
  * before and after the cut, as files of an embedded store are.
  */
 import { tmpdir } from 'node:os';
@@ -13,9 +13,9 @@ import { FORMAT_VERSION } from '../../log/embedded-store.ts';
 import { openStateCache } from '../../state/lmdb-cache.ts';
 import type { State } from '../../state/state.ts';
 import { Counter, type ExportHeader, FORMAT, type Frame } from '../../transfer/frames.ts';
+import { bucketFrames, type BucketOptions } from '../bucket-files.ts';
 import { FileFrames } from '../file-frames.ts';
-import { type BackupFrame, type BackupHeader, BLOBS_FOLDER } from '../frames.ts';
-
+import { type BackupFrame, type BackupHeader, BLOBS_FOLDER, MIN_READERS } from '../frames.ts';
 import type { ObjectWriter } from '../objects.ts';
 import {
   type BackupContent,
@@ -25,24 +25,20 @@ import {
   writeBackup,
 } from '../write-backup.ts';
 import { withScratchFolder } from '../scratch-folder.ts';
-import { bucketFrames, type BucketSource } from './bucket-files.ts';
 import { type ClusterHistoryOptions, historyFrames } from './cluster-history.ts';
 import { cutCluster } from './cluster-cut.ts';
 import { clusterFrames } from './cluster-frames.ts';
 import type { ClusterSource } from './nats-source.ts';
 import { ShardCopy } from './shard-copy.ts';
 
-export type ClusterBackupOptions = WriteBackupOptions & {
-  readonly source: ClusterSource;
-  /** where rows and mail are until they are written; default: the temporary folder */
-  readonly temporary?: string;
-  /** what is kept of turns that are not in the history yet; default: no history at all */
-  readonly history?: ClusterHistoryOptions['policyOf'];
-  /** tenants' files outside of the cell; default: none */
-  readonly bucket?: BucketSource;
-  /** receives a line for each file of the bucket that cannot be read */
-  readonly onLeftOut?: (line: string) => void;
-};
+export type ClusterBackupOptions = WriteBackupOptions &
+  BucketOptions & {
+    readonly source: ClusterSource;
+    /** where rows and mail are until they are written; default: the temporary folder */
+    readonly temporary?: string;
+    /** what is kept of turns that are not in the history yet; default: no history at all */
+    readonly history?: ClusterHistoryOptions['policyOf'];
+  };
 
 /** Snapshots of shards, and the bytes of large log entries: the frames contain both. */
 const NOTHING = Buffer.alloc(0);
@@ -54,7 +50,7 @@ const LEFT_OUT = ['snap/', 'big/'];
  */
 export async function createClusterBackup(options: ClusterBackupOptions): Promise<CreatedBackup> {
   const { source, temporary = tmpdir() } = options;
-  const header = newHeader(options, 'cluster', source.cell);
+  const header = newHeader(options, 'cluster', source.cell, MIN_READERS.cluster);
   return withScratchFolder(temporary, (scratch) => write(options, header, scratch));
 }
 
@@ -159,9 +155,7 @@ class ClusterContent implements BackupContent {
   }
 
   async *#bucket(): AsyncGenerator<BackupFrame> {
-    const { bucket, onLeftOut = () => {} } = this.#o;
-    if (!bucket) return;
-    for await (const frame of bucketFrames(bucket, this.files, onLeftOut)) {
+    for await (const frame of bucketFrames(this.#o, this.files)) {
       if (frame[0] === 'object' || frame[0] === 'fileEnd')
         this.#counter.count(['artifact', '', '', NOTHING]);
       yield frame;

@@ -3,26 +3,30 @@
  * contents, so only those that no earlier backup has are read. They are listed after the cut: a
  * file is stored before an actor refers to it.
  */
-import { errorData, TroupeError } from '../../../protocols/errors.ts';
-import type { ListedArtifact, S3Artifacts } from '../../artifacts/s3.ts';
-import type { Frame } from '../../transfer/frames.ts';
-import type { FileFrames } from '../file-frames.ts';
-import { type BackupFrame, BUCKET_FOLDER } from '../frames.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import type { ListedArtifact, S3Artifacts } from '../artifacts/s3.ts';
+import type { Frame } from '../transfer/frames.ts';
+import type { FileFrames } from './file-frames.ts';
+import { type BackupFrame, BUCKET_FOLDER } from './frames.ts';
 
 export type BucketSource = Pick<S3Artifacts, 'list' | 'find' | 'get'>;
+
+export type BucketOptions = {
+  /** tenants' files outside of the cell and of the data folder; default: none */
+  readonly bucket?: BucketSource;
+  /** receives a line for each object that is damaged, or was not stored by troupe */
+  readonly onLeftOut?: (line: string) => void;
+};
 
 /** Files whose types are asked for at once. */
 const AT_ONCE = 16;
 
-/**
- * @param onLeftOut receives a line for each object that is damaged, or was not stored by troupe
- * @throws TroupeError UNAVAILABLE when the bucket cannot be listed or read
- */
+/** @throws TroupeError UNAVAILABLE when the bucket cannot be listed or read */
 export async function* bucketFrames(
-  bucket: BucketSource,
+  { bucket, onLeftOut = () => {} }: BucketOptions,
   files: FileFrames,
-  onLeftOut: (line: string) => void,
 ): AsyncGenerator<BackupFrame> {
+  if (!bucket) return;
   const typeOf = async ({ tenant, hash }: ListedArtifact) => {
     try {
       return (await bucket.find(tenant, hash))?.contentType;
