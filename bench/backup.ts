@@ -8,10 +8,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { System } from '../runtime/index.ts';
 import { bundle } from './harness/program.ts';
 import { ENV, openNode, spreadOver, startServer, startWorker } from './harness/cell.ts';
+import { atPace } from './harness/pace.ts';
 import { defineScenario, type Repeat } from './harness/scenario.ts';
 import { spread } from './harness/statistics.ts';
 import { counterAddress, inParallel, openSystem, SHARDS, tell } from './harness/system.ts';
@@ -102,7 +102,7 @@ async function inPairs(system: System, { folder, pick }: Repeat, where: readonly
 }
 
 /**
- * Open loop: milliseconds from the time at which each message is due.
+ * Milliseconds from the time at which each message is due.
  * @param least continues at least until then
  */
 async function accepted(
@@ -110,18 +110,14 @@ async function accepted(
   add: (at: number) => Promise<void>,
   least: Promise<unknown> = Promise.resolve(),
 ): Promise<number[]> {
-  const samples: number[] = [];
-  const sent: Promise<void>[] = [];
-  const begun = performance.now();
+  const count = (seconds * 1_000) / EVERY_MS;
   let isOver = false;
   void least.then(() => (isOver = true));
-  for (let at = 0; at < (seconds * 1_000) / EVERY_MS || !isOver; at++) {
-    const due = begun + at * EVERY_MS;
-    await sleep(Math.max(0, due - performance.now()));
-    sent.push(add(at * 7_919).then(() => void samples.push(performance.now() - due)));
-  }
-  await Promise.all(sent);
-  return samples;
+  const isNext = (at: number) => at < count || !isOver;
+  return atPace(EVERY_MS, isNext, async (at, dueMs) => {
+    await add(at * 7_919);
+    return performance.now() - dueMs;
+  });
 }
 
 /** Backups one after the other until the signal; `ended` resolves with their number. */

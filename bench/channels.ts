@@ -12,10 +12,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayClient } from '../client/gateway-client.ts';
 import { headersOf, openWebhookServer } from '../test/servers/webhook-server.ts';
 import { processorTimeOf } from './harness/computer.ts';
+import { atPace } from './harness/pace.ts';
 import { type Program, startProgram } from './harness/program.ts';
 import { defineScenario } from './harness/scenario.ts';
 import { spread } from './harness/statistics.ts';
@@ -54,8 +54,8 @@ export const channels = defineScenario({
     await people.connected();
     await inParallel(pick(1_000, 300, 10), WINDOW, (at) => people.write(at).then(() => {}));
     const count = pick(500, 150, 5);
-    const byClient = await steady(count, (at) => ask(client, at));
-    const byChannel = await steady(count, (at) => people.write(at));
+    const byClient = await atPace(1_000 / RATE_PER_SECOND, count, (at) => ask(client, at));
+    const byChannel = await atPace(1_000 / RATE_PER_SECOND, count, (at) => people.write(at));
     const gatewayMs = spread(byClient.map(({ endMs }) => endMs));
     const replyMs = spread(byChannel.map(({ endMs }) => endMs));
     const before = processorTimeOf(program.pid).mainMs;
@@ -93,20 +93,6 @@ async function configure(folder: string, secret: string, url: string): Promise<v
     channels: { webhook: { accounts: { main: { secret, url, dmPolicy: 'open' } } } },
   };
   await writeFile(join(data, 'troupe.json5'), JSON.stringify(config));
-}
-
-/** Open loop: a message starts every 20 ms and does not wait for earlier ones. */
-async function steady(
-  count: number,
-  send: (at: number) => Promise<Timed>,
-): Promise<readonly Timed[]> {
-  const begun = performance.now();
-  const all: Promise<Timed>[] = [];
-  for (let at = 0; at < count; at++) {
-    await sleep(Math.max(0, begun + (at * 1_000) / RATE_PER_SECOND - performance.now()));
-    all.push(send(at));
-  }
-  return Promise.all(all);
 }
 
 async function ask(client: GatewayClient, at: number): Promise<Timed> {

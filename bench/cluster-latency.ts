@@ -4,11 +4,11 @@
  * gateway in its own process. The commit of a tell is observed on the worker itself, when it
  * publishes the turn's event (I2: not before the record counts).
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus } from '../runtime/bus/bus.ts';
 import type { System } from '../runtime/index.ts';
 import { openNode, spreadOver, startServer, startWorker } from './harness/cell.ts';
 import { MARKED } from './harness/counter.ts';
+import { atPace } from './harness/pace.ts';
 import { openRaw } from './harness/raw-nats.ts';
 import { defineScenario } from './harness/scenario.ts';
 import { spread } from './harness/statistics.ts';
@@ -137,22 +137,18 @@ async function inRounds<Name extends string>(
 ): Promise<Readonly<Record<Name, { p50: number; p99: number }>>> {
   const names = Object.keys(all) as Name[];
   // Creates every actor and compiles the code.
-  for (const name of names) await atPace(WARM_MS, all[name]);
+  for (const name of names) await timed(WARM_MS, all[name]);
   const samples = new Map<Name, number[]>(names.map((name) => [name, []]));
   for (let round = 0; round < rounds; round++)
-    for (const name of names) samples.get(name)!.push(...(await atPace(EVERY_MS, all[name])));
+    for (const name of names) samples.get(name)!.push(...(await timed(EVERY_MS, all[name])));
   const spreads = names.map((name) => [name, spread(samples.get(name)!)]);
   return Object.fromEntries(spreads);
 }
 
-/** Milliseconds of each call, at a fixed rate that does not wait for earlier calls. */
-async function atPace(everyMs: number, call: (at: number) => Promise<void>): Promise<number[]> {
-  const begun = performance.now();
-  const taken: Promise<number>[] = [];
-  for (let at = 0; at < PER_ROUND; at++) {
-    await sleep(Math.max(0, begun + at * everyMs - performance.now()));
+/** Milliseconds of each call. */
+const timed = (everyMs: number, call: (at: number) => Promise<void>): Promise<number[]> =>
+  atPace(everyMs, PER_ROUND, async (at) => {
     const sent = performance.now();
-    taken.push(call(at).then(() => performance.now() - sent));
-  }
-  return Promise.all(taken);
-}
+    await call(at);
+    return performance.now() - sent;
+  });

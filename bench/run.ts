@@ -11,9 +11,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayClient } from '../client/gateway-client.ts';
 import { processorTimeOf } from './harness/computer.ts';
+import { atPace } from './harness/pace.ts';
 import { startProgram } from './harness/program.ts';
 import { rawEcho } from './harness/echo.ts';
 import { rawAppend } from './harness/raw.ts';
@@ -105,17 +105,11 @@ async function timed(client: GatewayClient, sessionKey: string) {
   return { acceptedMs, finalMs: performance.now() - sent };
 }
 
-/** Open loop: a run starts every 20 ms and does not wait for earlier ones. */
 async function steadyRate(client: GatewayClient, { pick }: Repeat) {
   const count = pick(500, 150, 5);
-  const begun = performance.now();
-  const runs: ReturnType<typeof timed>[] = [];
-  for (let at = 0; at < count; at++) {
-    const due = begun + (at * 1_000) / RATE_PER_SECOND;
-    await sleep(Math.max(0, due - performance.now()));
-    runs.push(timed(client, `steady-${at % SESSIONS}`));
-  }
-  const ended = await Promise.all(runs);
+  const ended = await atPace(1_000 / RATE_PER_SECOND, count, (at) =>
+    timed(client, `steady-${at % SESSIONS}`),
+  );
   return {
     count,
     accepted: spread(ended.map(({ acceptedMs }) => acceptedMs)),
