@@ -3,6 +3,7 @@
  * of the shipped `conformance` and `factory` agents; another implementation names its own.
  */
 import { type Static, Type } from '@sinclair/typebox';
+import { AnyKey } from '../protocols/any-key.ts';
 import { checker, describeErrors } from '../protocols/check.ts';
 import { TroupeError } from '../protocols/errors.ts';
 
@@ -30,7 +31,7 @@ export const ProfileSchema = Type.Object(
       { additionalProperties: false },
     ),
     /** requested `action_version`, by action; default 1.0.0 */
-    versions: Type.Record(Type.String(), Type.String()),
+    versions: Type.Record(AnyKey, Type.String()),
   },
   { additionalProperties: false },
 );

@@ -8,9 +8,7 @@
  * exactly.
  */
 import { type Static, Type } from '@sinclair/typebox';
-
-/** Any name: the pattern of a plain `Type.String()` leaves names with line breaks unchecked. */
-const Name = Type.String({ pattern: String.raw`^[\s\S]*$` });
+import { AnyKey } from '../protocols/any-key.ts';
 
 /** A compressed HdrHistogram of microseconds in base64. Precision: 3 significant digits. */
 const Histogram = Type.String({ minLength: 1 });
@@ -24,7 +22,7 @@ const Outcome = Type.Object({
   /** neither answered nor failed when the step and its grace period had ended */
   unfinished: Type.Integer({ minimum: 0 }),
   /** failures by error code, for instance `UNAVAILABLE` or `TIMEOUT` */
-  errors: Type.Record(Name, Type.Integer({ minimum: 1 })),
+  errors: Type.Record(AnyKey, Type.Integer({ minimum: 1 })),
   /** of those that succeeded: from the time at which the request was due, so that waiting in the
    * client counts (no coordinated omission) */
   latency: Histogram,
@@ -52,9 +50,9 @@ const Window = Type.Object({
   at: Type.Number({ minimum: 0 }),
   seconds: Type.Number({ exclusiveMinimum: 0 }),
   /** by workload */
-  workloads: Type.Record(Name, Outcome),
+  workloads: Type.Record(AnyKey, Outcome),
   /** by process: `client` is the load generator; others as the installation names them */
-  processes: Type.Record(Name, Usage),
+  processes: Type.Record(AnyKey, Usage),
 });
 export type Window = Static<typeof Window>;
 
@@ -87,7 +85,7 @@ const Step = Type.Object({
   ratePerSecond: Type.Number({ exclusiveMinimum: 0 }),
   seconds: Type.Number({ exclusiveMinimum: 0 }),
   /** without the warm-up, by workload */
-  workloads: Type.Record(Name, Outcome),
+  workloads: Type.Record(AnyKey, Outcome),
   windows: Type.Array(Window),
   /** each objective that was missed: what was measured instead */
   missed: Type.Array(Type.Object({ objective: Objective, measured: Type.Number() })),
@@ -123,7 +121,7 @@ export const LoadReport = Type.Object({
   }),
   plan: Type.Object({
     /** share of each workload, by name; they add up to 1 */
-    mix: Type.Record(Name, Type.Number({ exclusiveMinimum: 0 })),
+    mix: Type.Record(AnyKey, Type.Number({ exclusiveMinimum: 0 })),
     arrival: Type.Union((['poisson', 'constant'] as const).map((arrival) => Type.Literal(arrival))),
     warmupSeconds: Type.Number({ minimum: 0 }),
     seed: Type.Integer({ minimum: 0 }),

@@ -4,6 +4,7 @@
  * spec.
  */
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { AnyKey } from './any-key.ts';
 import { defined } from './defined.ts';
 import { parseAction } from './envelope.ts';
 
@@ -26,7 +27,7 @@ export const ActionSpecSchema = Type.Object(
     max_payload_bytes: Type.Integer({ minimum: 1, maximum: 1_048_576 }),
     eta_sec: Type.Integer({ minimum: 1, maximum: 86_400 }),
     /** by payload.schema_version */
-    schemas: Type.Record(Type.String(), JsonSchema),
+    schemas: Type.Record(AnyKey, JsonSchema),
     result_schema: Type.Optional(JsonSchema),
     roles: Type.Array(Type.String(), {
       description:

@@ -6,6 +6,7 @@
  * text or a secret.
  */
 import { type Static, Type } from '@sinclair/typebox';
+import { AnyKey } from './any-key.ts';
 import { type Address, address } from './address.ts';
 
 /** Records in one message to the actor. */
@@ -36,7 +37,7 @@ export const AuditRecordSchema = Type.Object(
     /** a method of the gateway, `connect`, or `POST /v1/…` */
     action: Text,
     /** ids of the target, by parameter name */
-    on: Type.Optional(Type.Record(Text, Text, { maxProperties: AUDIT_TARGETS_MAX })),
+    on: Type.Optional(Type.Record(AnyKey, Text, { maxProperties: AUDIT_TARGETS_MAX })),
     outcome: Type.Union(AUDIT_OUTCOMES.map((outcome) => Type.Literal(outcome))),
     code: Type.Optional(Text),
     /** common to the records of one request */

@@ -3,6 +3,7 @@
  * change it are in device.ts.
  */
 import { type Static, Type } from '@sinclair/typebox';
+import { AnyKey } from './any-key.ts';
 
 const closed = { additionalProperties: false } as const;
 const Text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
@@ -56,7 +57,7 @@ export const NodeSurfaceSchema = Type.Object(
     caps: Words(64),
     commands: Type.Array(NodeCommandSchema, { maxItems: 200 }),
     permissions: Type.Record(
-      Text(64),
+      AnyKey,
       Type.Union(PERMISSIONS.map((permission) => Type.Literal(permission))),
     ),
     pathEnv: Type.Optional(Type.String({ maxLength: 4_096 })),

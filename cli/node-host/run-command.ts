@@ -11,6 +11,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { Type } from '@sinclair/typebox';
+import { AnyKey } from '../../protocols/any-key.ts';
 import { isAllowedCommand } from '../../agent/policy/exec-patterns.ts';
 import { createHostBoundary } from '../../agent/sandbox/host.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -39,7 +40,7 @@ const RunParams = Type.Object({
   /** absolute; default: the home folder */
   cwd: Type.Optional(Type.Union([Type.String({ maxLength: 4_096 }), Type.Null()])),
   env: Type.Optional(
-    Type.Union([Type.Record(Type.String(), Type.String({ maxLength: 8_192 })), Type.Null()]),
+    Type.Union([Type.Record(AnyKey, Type.String({ maxLength: 8_192 })), Type.Null()]),
   ),
   timeoutMs: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()])),
 });

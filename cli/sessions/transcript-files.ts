@@ -7,6 +7,7 @@ import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Static, Type } from '@sinclair/typebox';
+import { AnyKey } from '../../protocols/any-key.ts';
 import { SessionFactsSchema } from '../../operations/sessions/move-session.ts';
 import { ENTRY_TYPES, entrySchemaOf } from '../../operations/sessions/transcript-entry.ts';
 import { checker } from '../../protocols/check.ts';
@@ -26,7 +27,7 @@ const ListedSchema = Type.Object({
 });
 export type ListedSession = Static<typeof ListedSchema>;
 
-const checkIndex = checker(Type.Record(Type.String({ minLength: 1 }), ListedSchema));
+const checkIndex = checker(Type.Record(AnyKey, ListedSchema));
 const entryCheckers = new Map(
   ENTRY_TYPES.map((type) => [type, checker(entrySchemaOf(type)!)] as const),
 );

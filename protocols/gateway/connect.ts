@@ -4,6 +4,7 @@
  * `details.code`; then the gateway closes with 1008.
  */
 import { type Static, Type } from '@sinclair/typebox';
+import { AnyKey } from '../any-key.ts';
 import { checker } from '../check.ts';
 import { StateVersion } from './frames.ts';
 import {
@@ -139,7 +140,7 @@ export const ConnectParams = Type.Object({
   scopes: Optional(Type.Array(NonEmpty)),
   caps: Optional(Type.Array(NonEmpty)),
   commands: Optional(Type.Array(NonEmpty)),
-  permissions: Optional(Type.Record(Text, Type.Boolean())),
+  permissions: Optional(Type.Record(AnyKey, Type.Boolean())),
   pathEnv: Optional(Text),
   device: Optional(DeviceIdentity),
   auth: Optional(ConnectAuth),
@@ -215,7 +216,7 @@ export const Health = Type.Object(
     durationMs: Optional(Count),
     channels: Optional(AnyObject),
     channelOrder: Optional(Type.Array(Text)),
-    channelLabels: Optional(Type.Record(Text, Text)),
+    channelLabels: Optional(Type.Record(AnyKey, Text)),
     heartbeatSeconds: Optional(Count),
     defaultAgentId: Optional(Text),
     agents: Optional(

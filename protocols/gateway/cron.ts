@@ -3,6 +3,7 @@
  * docs/cron.md lists which parameters are supported.
  */
 import { type Static, Type } from '@sinclair/typebox';
+import { AnyKey } from '../any-key.ts';
 import {
   AddedCronJob,
   At,
@@ -218,7 +219,7 @@ const CronListResult = Type.Object(
     /** changes whenever one of the matching jobs changes */
     snapshotRevision: Text,
     ...Page,
-    deliveryPreviews: Optional(Type.Record(Text, Preview)),
+    deliveryPreviews: Optional(Type.Record(AnyKey, Preview)),
   },
   closed,
 );

@@ -3,6 +3,7 @@
  * protocol; other results follow what OpenClaw's clients read.
  */
 import { type Static, Type } from '@sinclair/typebox';
+import { AnyKey } from '../any-key.ts';
 import { checker } from '../check.ts';
 import { PERMISSIONS } from '../device.ts';
 import type { EventArea, MethodArea } from './method.ts';
@@ -30,7 +31,7 @@ export const NodeClaims = Type.Object(
     /** by command name, as in `commands` */
     commands: Optional(
       Type.Record(
-        Text,
+        AnyKey,
         Type.Object(
           {
             params: Optional(AnyObject),
@@ -40,7 +41,7 @@ export const NodeClaims = Type.Object(
         ),
       ),
     ),
-    permissions: Optional(Type.Record(Text, oneOf(PERMISSIONS))),
+    permissions: Optional(Type.Record(AnyKey, oneOf(PERMISSIONS))),
     /** the node answers a repeated command from its stored answers */
     replays: Optional(Type.Boolean()),
   },
@@ -64,11 +65,11 @@ const nodeFields = {
   caps: Type.Array(Text),
   commands: Type.Array(Text),
   /** true, false; absent: the device asks its owner */
-  permissions: Optional(Type.Record(Text, Type.Boolean())),
+  permissions: Optional(Type.Record(AnyKey, Type.Boolean())),
   /** extension: the three states */
-  permissionStates: Optional(Type.Record(Text, oneOf(PERMISSIONS))),
+  permissionStates: Optional(Type.Record(AnyKey, oneOf(PERMISSIONS))),
   /** extension: parameter schemas of the commands that have one */
-  commandSchemas: Optional(Type.Record(Text, AnyObject)),
+  commandSchemas: Optional(Type.Record(AnyKey, AnyObject)),
   /** a node runs no sessions */
   sessionHost: Type.Literal(false),
   nodePluginTools: Type.Array(Type.Never()),

@@ -3,6 +3,7 @@
  * CONFIG_REDACTED in place of each secret; a request with CONFIG_REDACTED keeps the stored value.
  */
 import { type Static, Type } from '@sinclair/typebox';
+import { AnyKey } from '../any-key.ts';
 import type { MethodArea } from './method.ts';
 import { AnyObject, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
 
@@ -94,7 +95,7 @@ export type ConfigSchemaLookup = Static<typeof ConfigSchemaLookup>;
 
 export const ConfigSchemaResponse = Type.Object({
   schema: Type.Unknown(),
-  uiHints: Type.Record(Text, Hint),
+  uiHints: Type.Record(AnyKey, Hint),
   version: NonEmpty,
   generatedAt: NonEmpty,
 });

@@ -3,6 +3,7 @@
  * methods.
  */
 import { type Static, Type } from '@sinclair/typebox';
+import { AnyKey } from '../any-key.ts';
 import { Health, PresenceEntry } from './connect.ts';
 import type { MethodArea } from './method.ts';
 import { AnyObject, Count, NonEmpty, Nullable, Optional, Text } from './shapes.ts';
@@ -93,10 +94,10 @@ export type SystemInfoResult = Static<typeof SystemInfoResult>;
 export const ChannelsStatusResult = Type.Object({
   ts: Count,
   channelOrder: Type.Array(NonEmpty),
-  channelLabels: Type.Record(Text, Text),
+  channelLabels: Type.Record(AnyKey, Text),
   channels: AnyObject,
   channelAccounts: AnyObject,
-  channelDefaultAccountId: Type.Record(Text, Text),
+  channelDefaultAccountId: Type.Record(AnyKey, Text),
 });
 export type ChannelsStatusResult = Static<typeof ChannelsStatusResult>;
 

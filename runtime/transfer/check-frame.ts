@@ -4,6 +4,7 @@
  */
 import { type TSchema, Type } from '@sinclair/typebox';
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler';
+import { AnyKey } from '../../protocols/any-key.ts';
 import { ADDRESS_KEY_BYTES_MAX } from '../../protocols/address.ts';
 import type { Frame } from './frames.ts';
 
@@ -45,7 +46,7 @@ const PARTS: Readonly<Record<Frame[0], readonly TSchema[]>> = {
   ],
   keys: [Bytes],
   artifact: [Text(64), Text(200), Bytes],
-  end: [Type.Record(Type.String(), Whole)],
+  end: [Type.Record(AnyKey, Whole)],
 };
 
 const named = (name: string, parts: readonly TSchema[]) =>

@@ -3,6 +3,7 @@
  * where files are stored.
  */
 import { Type } from '@sinclair/typebox';
+import { AnyKey } from '../../../protocols/any-key.ts';
 import { applied, oneOf, record, secret, section } from './fields.ts';
 
 const text = (description: string) => Type.String({ minLength: 1, description });
@@ -37,7 +38,7 @@ const issuer = record('one issuer of tokens (JWT)', {
     ),
   ),
   tenantMap: Type.Optional(
-    Type.Record(plain, Type.String({ pattern: tenantPattern, description: 'a tenant' }), {
+    Type.Record(AnyKey, Type.String({ pattern: tenantPattern, description: 'a tenant' }), {
       minProperties: 1,
       description:
         'tenant for each value of `tenantClaim`; a token with another value is refused. Default: the value is the name of the tenant',
@@ -55,7 +56,7 @@ const issuer = record('one issuer of tokens (JWT)', {
     ),
   ),
   rolesMap: Type.Optional(
-    Type.Record(plain, Type.Array(role, { maxItems: 64, description: 'roles' }), {
+    Type.Record(AnyKey, Type.Array(role, { maxItems: 64, description: 'roles' }), {
       minProperties: 1,
       description:
         'roles for each value of `rolesClaim`; other values grant none. Default: the values are the roles',

@@ -3,6 +3,7 @@
  * spawned agent may do.
  */
 import { type Static, type TUnsafe, Type } from '@sinclair/typebox';
+import { AnyKey } from '../../../protocols/any-key.ts';
 import { applied, oneOf, record, sameAs, section } from './fields.ts';
 import { blockStreaming, ceilings, limits, queueOverride, toolsOverride, verbose } from './runs.ts';
 import { sandboxDefaults, sandboxOverride } from './sandbox.ts';
@@ -173,8 +174,7 @@ const route = record('who gets the message', {
 });
 export type RouteRule = Static<typeof route>;
 
-const routes = (description: string) =>
-  Type.Optional(Type.Record(Type.String({ minLength: 1 }), route, { description }));
+const routes = (description: string) => Type.Optional(Type.Record(AnyKey, route, { description }));
 
 /** Rules of one channel: by account, guild, group, and by sender (any other key). */
 export type ChannelRouting = {

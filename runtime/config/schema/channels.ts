@@ -4,6 +4,7 @@
  * Boundary: shape only. `channels/messengers` connects the accounts.
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
+import { AnyKey } from '../../../protocols/any-key.ts';
 import { CHANNEL_NAME } from '../../../protocols/channel.ts';
 import { isSecret, oneOf, record, secret, section } from './fields.ts';
 
@@ -30,7 +31,7 @@ const common = {
     description: 'groups whose messages are accepted: those in `groups`, all, or none',
   }),
   groups: Type.Record(
-    Type.String({ minLength: 1, maxLength: 128 }),
+    AnyKey,
     record('settings of one group', {
       requireMention: Type.Optional(
         Type.Boolean({ description: 'instead of `requireMention` of the account' }),

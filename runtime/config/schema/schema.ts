@@ -6,6 +6,7 @@
  * values come from is in ../load.ts.
  */
 import { type TSchema, Type } from '@sinclair/typebox';
+import { AnyKey } from '../../../protocols/any-key.ts';
 import { DM_SCOPES } from '../../../protocols/session-key.ts';
 import { applied, type Loaded, inputForm, labelsOf, oneOf, record, section } from './fields.ts';
 import { a2aSection } from './a2a.ts';
@@ -169,7 +170,7 @@ const runtime = section('the actor runtime', {
   tenantWeights: applied(
     'process',
     Type.Record(
-      Type.String({ minLength: 1 }),
+      AnyKey,
       Type.Number({ minimum: 0.1, maximum: 100, description: 'its share relative to the others' }),
       {
         default: {},
@@ -189,7 +190,7 @@ const runtime = section('the actor runtime', {
       }),
     ),
     labels: labelsOf('of `pinned`: labels of the workers that have the folders of all agents'),
-    agents: Type.Record(Type.String({ minLength: 1 }), labelsOf('labels for one agent'), {
+    agents: Type.Record(AnyKey, labelsOf('labels for one agent'), {
       default: {},
       additionalProperties: false,
       description: 'of `pinned`: labels by agent id, in place of `runtime.workspaces.labels`',

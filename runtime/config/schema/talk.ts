@@ -6,6 +6,7 @@
  * docs/agent-talk.md explains it.
  */
 import { Type } from '@sinclair/typebox';
+import { AnyKey } from '../../../protocols/any-key.ts';
 import { oneOf, record, section } from './fields.ts';
 import { spawnSandbox, spawnSandboxOverride } from './sandbox.ts';
 
@@ -65,7 +66,7 @@ export const a2a = Type.Object(
     ),
     historyAccess: Type.Optional(
       Type.Record(
-        Type.String({ minLength: 1 }),
+        AnyKey,
         oneOf(['none', 'summary', 'full'], {
           description: 'what that agent may read of this one’s sessions',
         }),
