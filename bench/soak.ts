@@ -64,6 +64,9 @@ export async function soak(options: SoakOptions): Promise<void> {
     await sleep(idleSec * 1_000);
     print(`idle for ${idleSec} s:`);
     print(await watch.line());
+    const { sessions, runs, cuts, failures, aborts } = counts;
+    const faults = `${cuts} cut connections, ${failures} failed tools, ${aborts} aborted runs`;
+    print(`no message lost or doubled in ${sessions} sessions: ${runs} runs, ${faults}`);
   } finally {
     await program.stop();
     rmSync(folder, { recursive: true, force: true });
