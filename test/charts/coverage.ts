@@ -83,7 +83,8 @@ type Place = {
   path: readonly string[];
   /** the row of the actor as JSON, cached */
   stored?: string;
-  isChecked?: true;
+  /** loaded from `stored`, when the first step from here was made */
+  loaded?: Live | undefined;
 };
 type Delivery = { name: string; cause: Cause; meta: Meta; now: number };
 /** A delivery that may happen; a random walk makes one of fifty. */
@@ -112,6 +113,7 @@ export function explore(options: Exploration): Report {
       steps++;
       visit(go(options, place, make(), probe));
     }
+    place.loaded = undefined;
   }
   return { unreached: probe.unreached(), situations: known.size, steps };
 }
@@ -228,8 +230,8 @@ const outcomeOf = (move: Exclude<Move, Received>, key: string, meta: Meta) => ({
 /** One step, in memory and from the store; both must have the same result. */
 function go(options: Exploration, place: Place, delivery: Delivery, probe?: Probe): Place {
   const { machine } = options;
-  const row = storedAt(machine, place);
-  const stored = step(machine, load(machine, row), delivery.cause, delivery.now);
+  place.loaded ??= loadedAt(machine, place);
+  const stored = step(machine, place.loaded, delivery.cause, delivery.now);
   const next = advance(options, place, delivery, place.ledger.copy(), probe);
   next.stored = rowOf(next.live);
   if (isSame(stored, next.step, next.stored)) return next;
@@ -241,15 +243,20 @@ function go(options: Exploration, place: Place, delivery: Delivery, probe?: Prob
   return next;
 }
 
-/** The row of a place as read from a store; checked at the first step from this place. */
-function storedAt(machine: AnyStateMachine, place: Place): ReturnType<typeof save> {
-  place.stored ??= rowOf(place.live);
-  const row = JSON.parse(place.stored);
-  if (!place.isChecked) {
-    demand(checkRow(machine, row), `${place.path.join(', ')}: stored`).toEqual([]);
-    place.isChecked = true;
-  }
-  return row;
+/**
+ * The actor of a place as loaded from a store. It is frozen: a step that changes it throws, and the
+ * steps from this place cannot affect each other.
+ */
+function loadedAt(machine: AnyStateMachine, place: Place): Live {
+  const row = frozen(JSON.parse(place.stored ?? rowOf(place.live)));
+  demand(checkRow(machine, row), `${place.path.join(', ')}: stored`).toEqual([]);
+  return load(machine, row);
+}
+
+function frozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const part of Object.values(value)) frozen(part);
+  return Object.freeze(value);
 }
 
 const rowOf = (live: Live): string => JSON.stringify(save(live));
