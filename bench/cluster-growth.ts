@@ -82,7 +82,7 @@ const growth = (name: string, question: string, sizes: readonly Size[]): Scenari
       const figures: Record<string, number> = {};
       let measured: Record<string, number> | undefined;
       for (const size of sizes) {
-        // With the ten actors of a smoke run, the first size stands for all.
+        // With the ten actors of a smoke run, the first size represents all.
         if (!measured || repeat.scale !== 'smoke') measured = await measureSize(repeat, size);
         for (const [figure, value] of Object.entries(measured)) figures[size.name + figure] = value;
       }

@@ -86,7 +86,7 @@ export function defineScenario<const F extends Readonly<Record<string, FigureSpe
 
 /**
  * What a cell of 1, 2 and 3 workers measures, one after the other. At scale `smoke` a cell of two
- * stands for all three: the same code runs, and most of its time would be the start of processes.
+ * represents all three: the same code runs, and most of its time would be the start of processes.
  */
 export async function ofOneToThree<T>(
   { scale }: Repeat,
