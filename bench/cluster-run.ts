@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { processorTimeOf } from './harness/computer.ts';
 import { openProgramCell } from './harness/program-cell.ts';
-import { defineScenario, type Repeat } from './harness/scenario.ts';
+import { defineScenario, ofOneToThree, type Repeat } from './harness/scenario.ts';
 import { ownRuns, SESSIONS, throughput } from './run.ts';
 
 export const clusterRun = defineScenario({
@@ -28,9 +28,7 @@ export const clusterRun = defineScenario({
     workersOf3Ms: { label: '  the workers (of 3)', unit: 'ms' },
   },
   async measure(repeat) {
-    const one = await runs(repeat, 1);
-    const two = await runs(repeat, 2);
-    const three = await runs(repeat, 3);
+    const [one, two, three] = await ofOneToThree(repeat, (workers) => runs(repeat, workers));
     return {
       runsPerSecond: Math.max(one.runsPerSecond, two.runsPerSecond, three.runsPerSecond),
       runsOf1: one.runsPerSecond,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { memoryOf, processorTimeOf } from './harness/computer.ts';
 import { configurePairs, exchange, type Exchanged } from './harness/pairs.ts';
 import { openProgramCell, type ProgramCell } from './harness/program-cell.ts';
-import { defineScenario, type Repeat } from './harness/scenario.ts';
+import { defineScenario, ofOneToThree, type Repeat } from './harness/scenario.ts';
 import { account, configureTrees, grow, sizeOf, SMALL_TREE, TREE } from './harness/tree.ts';
 import { PAIRS, turnsOf } from './pingpong.ts';
 
@@ -31,9 +31,7 @@ export const clusterSpawn = defineScenario({
     memoryOf3Bytes: { label: '  the workers of 3', unit: 'bytes' },
   },
   async measure(repeat) {
-    const one = await trees(repeat, 1);
-    const two = await trees(repeat, 2);
-    const three = await trees(repeat, 3);
+    const [one, two, three] = await ofOneToThree(repeat, (workers) => trees(repeat, workers));
     return {
       spawnsOf1: one.perSecond,
       spawnsOf2: two.perSecond,
@@ -82,9 +80,7 @@ export const clusterPingpong = defineScenario({
     aloneOf3P99Ms: { label: '  p99', unit: 'ms' },
   },
   async measure(repeat) {
-    const one = await turns(repeat, 1);
-    const two = await turns(repeat, 2);
-    const three = await turns(repeat, 3);
+    const [one, two, three] = await ofOneToThree(repeat, (workers) => turns(repeat, workers));
     return {
       turnsOf1: one.perSecond,
       turnsOf2: two.perSecond,

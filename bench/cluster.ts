@@ -9,7 +9,7 @@ import type { System } from '../runtime/index.ts';
 import { openNode, type Server, spreadOver, startServer, startWorker } from './harness/cell.ts';
 import { processorTimeOf } from './harness/computer.ts';
 import { rawRates, taken } from './harness/raw-nats.ts';
-import { defineScenario, type Repeat } from './harness/scenario.ts';
+import { defineScenario, ofOneToThree, type Repeat } from './harness/scenario.ts';
 import { inParallel, SHARDS } from './harness/system.ts';
 import { HOPS, thrower } from './harness/thrower.ts';
 
@@ -44,9 +44,7 @@ export const cluster = defineScenario({
     const server = await startServer(folder);
     const raw = await rawRates(server.url, pick(40_000, 20_000, 640), HOP_BYTES);
     await server.stop();
-    const one = await hops(repeat, 1);
-    const two = await hops(repeat, 2);
-    const three = await hops(repeat, 3);
+    const [one, two, three] = await ofOneToThree(repeat, (workers) => hops(repeat, workers));
     return {
       hopsOf1: one.perSecond,
       hopsOf2: two.perSecond,

@@ -84,6 +84,19 @@ export function defineScenario<const F extends Readonly<Record<string, FigureSpe
   return scenario;
 }
 
+/**
+ * What a cell of 1, 2 and 3 workers measures, one after the other. At scale `smoke` a cell of two
+ * represents all three: the same code runs, and most of its time would be the start of processes.
+ */
+export async function ofOneToThree<T>(
+  { scale }: Repeat,
+  measure: (workers: number) => Promise<T>,
+): Promise<readonly [T, T, T]> {
+  if (scale !== 'smoke') return [await measure(1), await measure(2), await measure(3)];
+  const two = await measure(2);
+  return [two, two, two];
+}
+
 export const moreIsBetter = (unit: Unit): boolean =>
   unit === '1/s' || unit === 'ratio' || unit === 'hops';
 

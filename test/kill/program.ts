@@ -69,8 +69,12 @@ async function startGatewayProcess(
   return { child, url: `ws://127.0.0.1:${port}` };
 }
 
+let isBuilt = false;
+
 function run(args: readonly string[], build: string = bundle): ChildProcess {
-  ensureBuilt();
+  // Once: it reads the state of every source, 20 ms, and kill tests start dozens of processes.
+  if (!isBuilt) ensureBuilt();
+  isBuilt = true;
   const env = {
     ...process.env,
     ANTHROPIC_API_KEY: '',

@@ -118,6 +118,7 @@ const deliver = (text: string): Move => ({
   name: `deliver ${text.length}`,
   event: { type: 'chat.deliver', id: `d${text.length}`, chat: CHAT, text },
 });
+const tooLong = deliver('x'.repeat(300_000));
 const sentByRun: Move = {
   name: 'deliver a message of the run',
   event: { type: 'chat.deliver', id: 'm', text: 'wait', runId: runIdOf('1') },
@@ -180,7 +181,7 @@ export const exploration: Exploration = {
       ended('2', 'four'),
       ...(queue.length < 2 ? [deliver('hi'), repeated] : []),
       ...(queue.length === 0 ? [sentByRun] : []),
-      deliver('x'.repeat(300_000)),
+      tooLong,
       ...sends('send'),
       ...sends('preview'),
       ...proofs(queue),

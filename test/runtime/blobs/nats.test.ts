@@ -15,8 +15,12 @@ import { eventually } from '../eventually.ts';
 import { blobsContract } from './contract.ts';
 
 const CHUNK = 256 * 1024;
-const bytes = (length: number, seed: number): Buffer =>
-  Buffer.from(Uint8Array.from({ length }, (_, i) => (i * 31 + seed * 7 + (i >> 8)) & 0xff));
+/** In a loop: `Uint8Array.from` takes 17 times as long, a second for the largest. */
+const bytes = (length: number, seed: number): Buffer => {
+  const made = Buffer.alloc(length);
+  for (let i = 0; i < length; i++) made[i] = (i * 31 + seed * 7 + (i >> 8)) & 0xff;
+  return made;
+};
 
 describeOnNats('NatsBlobs', ({ path }) => {
   let server: NatsServer;
