@@ -27,6 +27,11 @@ const REMOVED_SHARE_MAX = 0.5;
 const REMOVED_MIN = 1_000;
 /** As the length of a text. */
 const REMOVED = -1;
+/**
+ * Of a word: the last id of its postings, plus one; texts that have it and are not removed; its
+ * occurrences in the text that is being added.
+ */
+const [NEXT, LIVE, COUNTED, FIELDS] = [0, 1, 2, 3] as const;
 /** Of sums of 32-bit numbers. */
 const ROUNDING = 1e-4;
 
@@ -43,12 +48,8 @@ export class TextIndex {
   readonly #similar = new SimilarWords(this.#vocabulary);
   /** by word: gaps between the ids of texts, each with the number of occurrences */
   readonly #postings = new PackedLists();
-  /** by word: the last of these ids, plus one */
-  readonly #next = new Column();
-  /** by word: texts that have it and are not removed */
-  readonly #live = new Column();
-  /** by word: occurrences in the text that is being added */
-  readonly #counted = new Column();
+  /** by word, FIELDS numbers, which the processor reads together */
+  readonly #words = new Column();
   /** by id: the words of a text */
   readonly #wordsOf = new PackedLists();
   /** by id: tokens of a text, or REMOVED */
@@ -70,15 +71,15 @@ export class TextIndex {
     const words: number[] = [];
     for (const token of tokens) {
       const word = this.#vocabulary.numberOf(token) ?? this.#addWord(token);
-      const count = this.#counted.get(word);
-      if (count === 0) words.push(word);
-      this.#counted.set(word, count + 1);
+      if (this.#words.data[word * FIELDS + COUNTED]!++ === 0) words.push(word);
     }
+    const { data } = this.#words;
     for (const word of words) {
-      this.#postings.append(word, [id - this.#next.get(word), this.#counted.get(word)]);
-      this.#next.set(word, id + 1);
-      this.#counted.set(word, 0);
-      this.#live.set(word, this.#live.get(word) + 1);
+      const row = word * FIELDS;
+      this.#postings.append(word, [id - data[row + NEXT]!, data[row + COUNTED]!]);
+      data[row + NEXT] = id + 1;
+      data[row + COUNTED] = 0;
+      data[row + LIVE]! += 1;
     }
     this.#wordsOf.append(id, words);
     this.#lengths.set(id, tokens.length);
@@ -89,7 +90,9 @@ export class TextIndex {
 
   #addWord(token: string): number {
     const word = this.#vocabulary.add(token);
-    this.#next.set(word, 0);
+    // there is room for all of its numbers then
+    this.#words.set(word * FIELDS + COUNTED, 0);
+    this.#words.set(word * FIELDS + NEXT, 0);
     if (isPlainWord(token)) this.#similar.add(word);
     return word;
   }
@@ -99,8 +102,7 @@ export class TextIndex {
     const length = this.#lengths.get(id);
     if (id >= this.#ids || length === REMOVED) return;
     for (const word of this.#wordsOf.numbers(id)) {
-      this.#live.set(word, this.#live.get(word) - 1);
-      if (this.#live.get(word) > 0) continue;
+      if (--this.#words.data[word * FIELDS + LIVE]! > 0) continue;
       if (isPlainWord(this.#vocabulary.wordOf(word))) this.#similar.remove(word);
       this.#vocabulary.remove(word);
       this.#postings.clear(word);
@@ -231,7 +233,7 @@ export class TextIndex {
 
   /** Rare words count more; never negative. @param word undefined: of one that no text has */
   #weight(word: number | undefined): number {
-    const live = word === undefined ? 0 : this.#live.get(word);
+    const live = word === undefined ? 0 : this.#words.get(word * FIELDS + LIVE);
     return Math.log(1 + (this.#texts - live + 0.5) / (live + 0.5));
   }
 }
