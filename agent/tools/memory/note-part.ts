@@ -1,6 +1,6 @@
 /**
  * Reads a part of a note within one turn: a few calls of some microseconds, where calls in threads
- * take ten times as much of the processor.
+ * take six times as much of the processor.
  *
  * Invariants: those of ../files/paths.ts. No link is followed, and only a plain file is read.
  */

@@ -92,7 +92,7 @@ export class WorkspaceNotes implements MemoryFiles {
   }
 
   /**
-   * Whether the file system answers at once. Then a call costs a tenth of what it costs in a
+   * Whether the file system answers at once. Then a call costs a fifth of what it costs in a
    * thread; otherwise calls are made in threads until the next list.
    */
   get #isPrompt(): boolean {
