@@ -45,13 +45,41 @@ export function* chunksOf(text: string): Generator<Chunk> {
   yield* chunk(lines, from, lines.length);
 }
 
+/** Where lines begin in the UTF-8 bytes of a text, asked for in order. */
+export class LineBytes {
+  readonly #text: string;
+  readonly #isAscii: boolean;
+  #line = 1;
+  #at = 0;
+  #bytes = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#isAscii = Buffer.byteLength(text) === text.length;
+  }
+
+  /** @param line from 1, not before the last one; after the last line of the text: its end */
+  startOf(line: number): number {
+    const from = this.#at;
+    for (; this.#line < line && this.#at < this.#text.length; this.#line++) {
+      const end = this.#text.indexOf('\n', this.#at);
+      this.#at = end < 0 ? this.#text.length : end + 1;
+    }
+    this.#bytes += this.#isAscii
+      ? this.#at - from
+      : Buffer.byteLength(this.#text.slice(from, this.#at));
+    return this.#bytes;
+  }
+}
+
 /** The chunks of these lines of a text alone: several if it is one long line. */
 export const chunksWithin = (
   text: string,
-  { startLine, endLine }: Pick<Chunk, 'startLine' | 'endLine'>,
-): readonly Chunk[] => {
+  startLine: number,
+  endLine: number,
+): readonly string[] => {
   const lines = linesWithin(text, startLine, endLine);
-  return [...chunk(lines, 0, lines.length)].map((one) => ({ ...one, startLine, endLine }));
+  return [...chunk(lines, 0, lines.length)].map((one) => one.text);
 };
 
 /** From 1, inclusive. Only these lines are copied. */

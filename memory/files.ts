@@ -12,11 +12,23 @@ export type NoteFile = {
   readonly bytes: number;
 };
 
+/** Whole lines of a file with this stamp, in bytes of UTF-8. */
+export type FilePart = {
+  readonly stamp: string;
+  readonly from: number;
+  readonly bytes: number;
+};
+
 export interface MemoryFiles {
   /** All notes: plain files, no links. */
   list(): Promise<readonly NoteFile[]>;
   /** undefined: it is gone, is no longer a plain file, or is not UTF-8 */
   read(path: string): Promise<string | undefined>;
+  /**
+   * The same text as `read` has there. undefined: the file has another stamp, or nothing is known
+   * about its parts, so the whole file is to be read. Absent: nothing is ever known.
+   */
+  readPart?(path: string, part: FilePart): Promise<string | undefined>;
 }
 
 /** The file that only the main session of an agent sees. */

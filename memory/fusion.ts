@@ -67,21 +67,20 @@ export function diverse<One extends { readonly score: number }>(
   count: number,
   wordsOf: (one: One) => ReadonlySet<string>,
 ): readonly One[] {
-  const rest = candidates.map((one) => ({ one, words: wordsOf(one) }));
-  const chosen: (typeof rest)[number][] = [];
+  const rest = candidates.map((one) => ({ one, words: wordsOf(one), likeness: 0 }));
+  const chosen: One[] = [];
   while (rest.length > 0 && chosen.length < count) {
-    const worth = rest.map(
-      ({ one, words }) =>
-        lambda * one.score -
-        (1 - lambda) * Math.max(0, ...chosen.map((other) => likeness(words, other.words))),
-    );
-    chosen.push(...rest.splice(worth.indexOf(Math.max(...worth)), 1));
+    const worth = rest.map((each) => lambda * each.one.score - (1 - lambda) * each.likeness);
+    const [best] = rest.splice(worth.indexOf(Math.max(...worth)), 1);
+    chosen.push(best!.one);
+    for (const each of rest)
+      each.likeness = Math.max(each.likeness, likenessOf(each.words, best!.words));
   }
-  return chosen.map(({ one }) => one);
+  return chosen;
 }
 
 /** Jaccard index. */
-function likeness(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
+function likenessOf(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
   let shared = 0;
   for (const word of one) if (other.has(word)) shared += 1;
   const all = one.size + other.size - shared;

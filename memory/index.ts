@@ -3,6 +3,7 @@ export {
   CHUNKS_MAX,
   FILE_BYTES_MAX as NOTE_BYTES_MAX,
   FILES_MAX as NOTES_MAX,
+  type FilePart,
   MAIN_MEMORY,
   MEMORY_FOLDER,
   type MemoryFiles,

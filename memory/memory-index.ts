@@ -16,8 +16,8 @@ import { defined } from '../protocols/defined.ts';
 import { NO_USAGE, type Usage } from '../protocols/models/model-usage.ts';
 import type { NoteHit, NotesState } from '../protocols/memory.ts';
 import { unlessAborted } from '../protocols/time-limit.ts';
-import type { Scored } from './best.ts';
-import { type Chunk, chunksOf, chunksWithin } from './chunks.ts';
+import { type ChunkPlace, ChunkReader } from './chunk-reader.ts';
+import { type Chunk, chunksOf, LineBytes } from './chunks.ts';
 import type { Embedder } from './embedder.ts';
 import { CHUNKS_MAX, FILE_BYTES_MAX, FILES_MAX, type MemoryFiles, type NoteFile } from './files.ts';
 import { excerptOf } from './excerpt.ts';
@@ -81,7 +81,6 @@ export type TextsWithoutVector = {
 };
 
 type IndexedFile = Pick<NoteFile, 'stamp'> & { readonly chunks: readonly number[] };
-type IndexedChunk = Omit<Chunk, 'text'> & { readonly path: string; readonly key: string };
 type Left = Map<string, string>;
 
 /** Files may change again between the comparison and the answer. */
@@ -99,7 +98,7 @@ export class MemoryIndex {
   readonly #vectors: VectorSearch | undefined;
   #text = new TextIndex();
   readonly #files = new Map<string, IndexedFile>();
-  readonly #chunks = new Map<number, IndexedChunk>();
+  readonly #chunks = new Map<number, ChunkPlace>();
   /** of the chunks that have or need a vector */
   readonly #sameTexts = new SameTexts();
   #last: Promise<unknown> = Promise.resolve();
@@ -182,11 +181,16 @@ export class MemoryIndex {
     for (const path of this.#files.keys()) if (!found.has(path)) await this.#forget(path, pace);
     for (const [at, file] of listed.entries()) {
       signal?.throwIfAborted();
+      if (pace.isDue) await pace.pause();
+      if (at < FILES_MAX && this.#has(file)) continue;
       const why = at < FILES_MAX ? await this.#update(file, files, pace) : tooMany;
-      await pace.pause();
       if (why !== undefined) left.set(file.path, why);
     }
     return left;
+  }
+
+  #has({ path, stamp }: NoteFile): boolean {
+    return stamp !== undefined && this.#files.get(path)?.stamp === stamp;
   }
 
   /** Returns why the file is not in the index. */
@@ -195,13 +199,13 @@ export class MemoryIndex {
     files: MemoryFiles,
     pace: Pace,
   ): Promise<string | undefined> {
-    if (stamp !== undefined && this.#files.get(path)?.stamp === stamp) return undefined;
     await this.#forget(path, pace);
     if (bytes > FILE_BYTES_MAX)
       return `it has ${bytes} bytes, at most ${FILE_BYTES_MAX} are indexed`;
     const text = await files.read(path);
     if (text === undefined) return 'it cannot be read as UTF-8 text';
     const added: number[] = [];
+    const [starts, ends] = [new LineBytes(text), new LineBytes(text)];
     for (const chunk of chunksOf(text)) {
       if (this.#chunks.size >= CHUNKS_MAX) {
         for (const id of added) {
@@ -210,17 +214,23 @@ export class MemoryIndex {
         }
         return tooMany;
       }
-      added.push(this.#add(path, chunk));
+      const from = starts.startOf(chunk.startLine);
+      const end = ends.startOf(chunk.endLine + 1);
+      added.push(this.#add(chunk, { path, from, bytes: end - from }));
       await pace.pause();
     }
     this.#files.set(path, { stamp, chunks: added });
     return undefined;
   }
 
-  #add(path: string, { text, ...lines }: Chunk): number {
+  #add(
+    { text, startLine, endLine }: Chunk,
+    { path, from, bytes }: Pick<ChunkPlace, 'path' | 'from' | 'bytes'>,
+  ): number {
     const id = this.#text.add(tokensOf(withoutComments(text)));
     const key = keyOf(text);
-    this.#chunks.set(id, { path, ...lines, key });
+    // by name: an object that others are spread into takes 240 bytes more
+    this.#chunks.set(id, { path, startLine, endLine, from, bytes, key });
     if (this.#vectors && embeddedOf(text) !== '') {
       this.#sameTexts.add(key, id);
       this.#vectors.add(key);
@@ -319,29 +329,24 @@ export class MemoryIndex {
     const words = [...new Set(tokensOf(question.query))].slice(0, QUESTION_WORDS_MAX);
     const candidates = await this.#candidates(words, question, meaning);
     const first = lambda === undefined ? maxResults : maxResults * CANDIDATES;
-    const texts = await this.#textsOf(candidates.slice(0, first), files);
+    const reader = new ChunkReader(files, (path) => this.#files.get(path)?.stamp);
+    const chunkOf = ({ id }: Candidate) => reader.read(this.#chunks.get(id)!);
+    // the chunks of most answers, read at once
+    const chunks = await Promise.all(candidates.slice(0, first).map(chunkOf));
     const changed = new Set<string>();
     const found: NoteHit[] = [];
-    for (const candidate of candidates) {
+    for (const [at, candidate] of candidates.entries()) {
       if (found.length === first) break;
       const place = this.#chunks.get(candidate.id)!;
       const { path } = place;
       if (found.some((one) => one.path === path && overlap(one, place))) continue;
-      if (!texts.has(path)) texts.set(path, await files.read(path));
-      const chunk = chunkNow(texts.get(path), place);
+      const chunk = at < first ? chunks[at] : await chunkOf(candidate);
       if (chunk) found.push({ ...scoresOf(candidate), path, ...excerptOf(chunk, words) });
       else changed.add(path);
     }
     const wordsOf = ({ excerpt }: NoteHit) => new Set(tokensOf(excerpt));
     const hits = lambda === undefined ? found : diverse(found, lambda, maxResults, wordsOf);
     return { hits, changed };
-  }
-
-  /** The files of most answers, read at once. */
-  async #textsOf(ranked: readonly Scored<number>[], files: MemoryFiles) {
-    const paths = [...new Set(ranked.map(({ id }) => this.#chunks.get(id)!.path))];
-    const texts = await Promise.all(paths.map((path) => files.read(path)));
-    return new Map(paths.map((path, at) => [path, texts[at]] as const));
   }
 }
 
@@ -350,12 +355,6 @@ const NEVER = new AbortController().signal;
 const scoresOf = ({ id: _, ...scores }: Candidate) => scores;
 
 const tooMany = `only ${FILES_MAX} files and ${CHUNKS_MAX} chunks are indexed`;
-
-/** The chunk, if the file has it at the same lines now. */
-const chunkNow = (text: string | undefined, place: IndexedChunk): Chunk | undefined =>
-  text === undefined
-    ? undefined
-    : chunksWithin(text, place).find((chunk) => keyOf(chunk.text) === place.key);
 
 /** Marks of the daily log and the like are no words of a note. */
 const withoutComments = (text: string): string => text.replaceAll(/<!--[^]*?-->/g, ' ');

@@ -28,35 +28,40 @@ export class Column {
   }
 }
 
+/** Of a list: its block, its place there, the size of the place, and the bytes that it has. */
+const [BLOCK, AT, SIZE, LENGTH, FIELDS] = [0, 1, 2, 3, 4] as const;
+
 export class PackedLists {
   readonly #blocks: Uint8Array[] = [];
   /** of the block that is being filled: its number, and the bytes of it that are given away */
   #filled = -1;
   #given = 0;
-  /** by list: its block, its place there, the size of the place, and the bytes that it has */
-  readonly #block = new Column();
-  readonly #at = new Column();
-  readonly #size = new Column();
-  readonly #length = new Column();
+  /** by list, FIELDS numbers, which the processor reads together */
+  readonly #lists = new Column();
   /** by size: places that lists have left, as pairs of block and place */
   readonly #free: number[][] = [];
 
   /** @param values 0 to 2^31 - 1 each */
   append(list: number, values: readonly number[]): void {
-    const length = this.#length.get(list);
+    const row = list * FIELDS;
+    const length = this.#lists.get(row + LENGTH);
     let end = length;
     for (const value of values) end += bytesOf(value);
-    if (end > bytesOfSize(this.#size.get(list))) this.#move(list, end);
-    const block = this.#blocks[this.#block.get(list)]!;
-    let at = this.#at.get(list) + length;
+    if (end > bytesOfSize(this.#lists.get(row + SIZE))) this.#move(list, end);
+    const { data } = this.#lists;
+    const block = this.#blocks[data[row + BLOCK]!]!;
+    let at = data[row + AT]! + length;
     for (const value of values) at = put(block, at, value);
-    this.#length.set(list, end);
+    data[row + LENGTH] = end;
   }
 
   /** The bytes of a list, until the next change of any list; empty for an unknown one. */
   bytes(list: number): Uint8Array {
-    const at = this.#at.get(list);
-    return this.#blocks[this.#block.get(list)]?.subarray(at, at + this.#length.get(list)) ?? EMPTY;
+    const row = list * FIELDS;
+    const { data } = this.#lists;
+    const at = data[row + AT] ?? 0;
+    const end = at + (data[row + LENGTH] ?? 0);
+    return this.#blocks[data[row + BLOCK] ?? 0]?.subarray(at, end) ?? EMPTY;
   }
 
   /** In the order in which they were appended. */
@@ -89,16 +94,18 @@ export class PackedLists {
       if (found !== value) from = at;
     }
     bytes.copyWithin(from, at);
-    this.#length.set(list, bytes.length - (at - from));
+    this.#lists.set(list * FIELDS + LENGTH, bytes.length - (at - from));
     return bytes.length > at - from;
   }
 
   /** Afterwards it is empty, and takes no place. */
   clear(list: number): void {
-    const size = this.#size.get(list);
-    if (size > 0) (this.#free[size] ??= []).push(this.#block.get(list), this.#at.get(list));
-    this.#size.set(list, 0);
-    this.#length.set(list, 0);
+    const row = list * FIELDS;
+    const size = this.#lists.get(row + SIZE);
+    if (size > 0)
+      (this.#free[size] ??= []).push(this.#lists.get(row + BLOCK), this.#lists.get(row + AT));
+    this.#lists.set(row + SIZE, 0);
+    this.#lists.set(row + LENGTH, 0);
   }
 
   #move(list: number, bytes: number): void {
@@ -109,10 +116,11 @@ export class PackedLists {
     const at = free?.pop();
     const [block, place] = at === undefined ? this.#place(bytesOfSize(size)) : [free!.pop()!, at];
     this.#blocks[block]!.set(before, place);
-    this.#block.set(list, block);
-    this.#at.set(list, place);
-    this.#size.set(list, size);
-    this.#length.set(list, before.length);
+    const row = list * FIELDS;
+    this.#lists.set(row + BLOCK, block);
+    this.#lists.set(row + AT, place);
+    this.#lists.set(row + SIZE, size);
+    this.#lists.set(row + LENGTH, before.length);
   }
 
   #place(bytes: number): readonly [block: number, place: number] {

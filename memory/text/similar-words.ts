@@ -59,7 +59,7 @@ export class SimilarWords {
   }
 
   /** Other words than the given one, the most similar first. */
-  like(word: string): readonly Similar[] {
+  like(word: string): Similar[] {
     const trigrams = trigramsOf(word);
     const shared = this.#sharedBy(trigrams);
     const found: Similar[] = [];

@@ -4,6 +4,10 @@
  * A word of the question also finds words that are spelled like it, such as other forms of it and
  * what a typing error made of it: words of the vocabulary that share letter trigrams.
  *
+ * Words that can add most are ranked first. As soon as the others together are worth less than the
+ * last of the best texts has, they only add to texts that were found already (MaxScore: Turtle and
+ * Flood, 1995).
+ *
  * Invariants:
  *  1. Of a removed text nothing remains but empty numbers; a word that no text has any more leaves
  *     the vocabulary.
@@ -13,7 +17,7 @@ import { insertInto, type Scored } from '../best.ts';
 import type { Pace } from '../pace.ts';
 import { isPlainWord } from '../tokens.ts';
 import { Column, PackedLists } from './packed-lists.ts';
-import { SimilarWords } from './similar-words.ts';
+import { type Similar, SimilarWords } from './similar-words.ts';
 import { Vocabulary } from './vocabulary.ts';
 
 const K1 = 1.2;
@@ -23,18 +27,29 @@ const REMOVED_SHARE_MAX = 0.5;
 const REMOVED_MIN = 1_000;
 /** As the length of a text. */
 const REMOVED = -1;
+/**
+ * Of a word: the last id of its postings, plus one; texts that have it and are not removed; its
+ * occurrences in the text that is being added.
+ */
+const [NEXT, LIVE, COUNTED, FIELDS] = [0, 1, 2, 3] as const;
+/** Of sums of 32-bit numbers. */
+const ROUNDING = 1e-4;
+
+/** A word of the question, and the words that are spelled like it. */
+type AskedWord = {
+  readonly words: readonly Similar[];
+  readonly weight: number;
+  /** no text scores more for it */
+  readonly most: number;
+};
 
 export class TextIndex {
   readonly #vocabulary = new Vocabulary();
   readonly #similar = new SimilarWords(this.#vocabulary);
   /** by word: gaps between the ids of texts, each with the number of occurrences */
   readonly #postings = new PackedLists();
-  /** by word: the last of these ids, plus one */
-  readonly #next = new Column();
-  /** by word: texts that have it and are not removed */
-  readonly #live = new Column();
-  /** by word: occurrences in the text that is being added */
-  readonly #counted = new Column();
+  /** by word, FIELDS numbers, which the processor reads together */
+  readonly #words = new Column();
   /** by id: the words of a text */
   readonly #wordsOf = new PackedLists();
   /** by id: tokens of a text, or REMOVED */
@@ -43,9 +58,12 @@ export class TextIndex {
   #texts = 0;
   /** tokens of all texts */
   #tokens = 0;
-  /** by id, for one search: of the present word, and of the question */
-  #ofWord = new Float32Array(0);
+  /** by id, for one search: of the question; 0 before and after it */
   #total = new Float32Array(0);
+  /** by id: of the word of a question that the text had last, and which one that was */
+  #ofWord = new Float32Array(0);
+  #wordAt = new Uint32Array(0);
+  #asked = 0;
 
   /** @returns the id of the text: greater than all before */
   add(tokens: readonly string[]): number {
@@ -53,15 +71,15 @@ export class TextIndex {
     const words: number[] = [];
     for (const token of tokens) {
       const word = this.#vocabulary.numberOf(token) ?? this.#addWord(token);
-      const count = this.#counted.get(word);
-      if (count === 0) words.push(word);
-      this.#counted.set(word, count + 1);
+      if (this.#words.data[word * FIELDS + COUNTED]!++ === 0) words.push(word);
     }
+    const { data } = this.#words;
     for (const word of words) {
-      this.#postings.append(word, [id - this.#next.get(word), this.#counted.get(word)]);
-      this.#next.set(word, id + 1);
-      this.#counted.set(word, 0);
-      this.#live.set(word, this.#live.get(word) + 1);
+      const row = word * FIELDS;
+      this.#postings.append(word, [id - data[row + NEXT]!, data[row + COUNTED]!]);
+      data[row + NEXT] = id + 1;
+      data[row + COUNTED] = 0;
+      data[row + LIVE]! += 1;
     }
     this.#wordsOf.append(id, words);
     this.#lengths.set(id, tokens.length);
@@ -72,7 +90,9 @@ export class TextIndex {
 
   #addWord(token: string): number {
     const word = this.#vocabulary.add(token);
-    this.#next.set(word, 0);
+    // there is room for all of its numbers then
+    this.#words.set(word * FIELDS + COUNTED, 0);
+    this.#words.set(word * FIELDS + NEXT, 0);
     if (isPlainWord(token)) this.#similar.add(word);
     return word;
   }
@@ -82,8 +102,7 @@ export class TextIndex {
     const length = this.#lengths.get(id);
     if (id >= this.#ids || length === REMOVED) return;
     for (const word of this.#wordsOf.numbers(id)) {
-      this.#live.set(word, this.#live.get(word) - 1);
-      if (this.#live.get(word) > 0) continue;
+      if (--this.#words.data[word * FIELDS + LIVE]! > 0) continue;
       if (isPlainWord(this.#vocabulary.wordOf(word))) this.#similar.remove(word);
       this.#vocabulary.remove(word);
       this.#postings.clear(word);
@@ -114,51 +133,73 @@ export class TextIndex {
   ): Promise<readonly Scored<number>[]> {
     if (this.#texts === 0) return [];
     this.#makeRoom();
+    const asked = [...new Set(question)].map((token) => this.#askedWord(token));
+    const whole = asked.reduce((sum, { weight }) => sum + weight, 0);
+    let rest = asked.reduce((sum, { most }) => sum + most, 0);
     const found: number[] = [];
-    let most = 0;
-    for (const token of new Set(question)) {
-      const exact = this.#vocabulary.numberOf(token);
-      most += this.#weight(exact === undefined ? 0 : this.#live.get(exact));
-      this.#rankWord(token, exact, found);
-      await pace.pause();
+    let isFound = false;
+    for (const { words, most } of asked.sort((a, b) => b.most - a.most)) {
+      isFound ||= found.length > 0 && this.#bestOf(found, count, allows, rest).length === count;
+      rest -= most;
+      this.#asked += 1;
+      for (const word of words) {
+        this.#rank(word, found, isFound);
+        if (pace.isDue) await pace.pause();
+      }
     }
-    const best: Scored<number>[] = [];
-    for (const id of found) {
-      const score = Math.min(1, this.#total[id]! / most);
-      this.#total[id] = 0;
-      const least = best.length === count ? best[count - 1]!.score : 0;
-      if (score > least && allows(id)) insertInto(best, { id, score }, count);
-    }
-    return best;
+    const best = this.#bestOf(found, count, allows, 0);
+    for (const id of found) this.#total[id] = 0;
+    return best.map(({ id, score }) => ({ id, score: Math.min(1, score / whole) }));
   }
 
   #makeRoom(): void {
     if (this.#total.length >= this.#ids) return;
     const room = Math.ceil(this.#ids * 1.25);
-    this.#ofWord = new Float32Array(room);
     this.#total = new Float32Array(room);
+    this.#ofWord = new Float32Array(room);
+    this.#wordAt = new Uint32Array(room);
   }
 
-  /** Adds for each text the best of the word and the words that are spelled like it. */
-  #rankWord(token: string, exact: number | undefined, found: number[]): void {
-    const touched: number[] = [];
-    if (exact !== undefined) this.#rankPostings(exact, 1, touched);
-    if (isPlainWord(token))
-      for (const { number, likeness } of this.#similar.like(token))
-        this.#rankPostings(number, likeness, touched);
-    for (const id of touched) {
-      if (this.#total[id] === 0) found.push(id);
-      this.#total[id]! += this.#ofWord[id]!;
-      this.#ofWord[id] = 0;
+  #askedWord(token: string): AskedWord {
+    const exact = this.#vocabulary.numberOf(token);
+    const words = isPlainWord(token) ? this.#similar.like(token) : [];
+    if (exact !== undefined) words.unshift({ number: exact, likeness: 1 });
+    const weights = words.map(({ number, likeness }) => this.#weight(number) * likeness);
+    return {
+      words,
+      weight: this.#weight(exact),
+      most: (K1 + 1) * Math.max(0, ...weights),
+    };
+  }
+
+  /** The best that have more than this, best first. */
+  #bestOf(
+    found: readonly number[],
+    count: number,
+    allows: (id: number) => boolean,
+    over: number,
+  ): readonly Scored<number>[] {
+    const best: Scored<number>[] = [];
+    let least = over * (1 + ROUNDING);
+    for (const id of found) {
+      const score = this.#total[id]!;
+      if (score <= least || !allows(id)) continue;
+      insertInto(best, { id, score }, count);
+      if (best.length === count) least = best[count - 1]!.score;
     }
+    return best;
   }
 
-  #rankPostings(word: number, factor: number, touched: number[]): void {
-    const bytes = this.#postings.bytes(word);
+  /**
+   * Adds what texts have of a word. Of the words that are spelled like a word of the question, the
+   * one counts that is worth most. @param isFound whether only texts count that were found before
+   */
+  #rank({ number, likeness }: Similar, found: number[], isFound: boolean): void {
+    const bytes = this.#postings.bytes(number);
     const lengths = this.#lengths.data;
-    const ofWord = this.#ofWord;
-    const weight = this.#weight(this.#live.get(word)) * factor * (K1 + 1);
-    const mean = this.#tokens / this.#texts;
+    const total = this.#total;
+    const worth = this.#weight(number) * likeness * (K1 + 1);
+    const perToken = (K1 * B * this.#texts) / this.#tokens;
     let next = 0;
     for (let at = 0; at < bytes.length; ) {
       let gap = 0;
@@ -176,18 +217,23 @@ export class TextIndex {
       }
       const id = next + gap;
       next = id + 1;
+      const before = total[id]!;
+      if (before === 0 && isFound) continue;
       const length = lengths[id]!;
       if (length === REMOVED) continue;
-      const norm = K1 * (1 - B + (B * length) / mean);
-      const score = (weight * count) / (count + norm);
-      const before = ofWord[id]!;
-      if (before === 0) touched.push(id);
-      if (score > before) ofWord[id] = score;
+      const score = (worth * count) / (count + K1 * (1 - B) + perToken * length);
+      const ofWord = this.#wordAt[id] === this.#asked ? this.#ofWord[id]! : 0;
+      if (score <= ofWord) continue;
+      if (before === 0) found.push(id);
+      this.#wordAt[id] = this.#asked;
+      this.#ofWord[id] = score;
+      total[id] = before + score - ofWord;
     }
   }
 
-  /** Rare words count more; never negative. */
-  #weight(live: number): number {
+  /** Rare words count more; never negative. @param word undefined: of one that no text has */
+  #weight(word: number | undefined): number {
+    const live = word === undefined ? 0 : this.#words.get(word * FIELDS + LIVE);
     return Math.log(1 + (this.#texts - live + 0.5) / (live + 0.5));
   }
 }

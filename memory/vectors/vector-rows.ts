@@ -128,14 +128,15 @@ export class VectorRows {
     const asked = rowOf(unit);
     const wanted = Math.max(COMPARED_AGAIN_MIN, count);
     const similar: Scored<string>[] = [];
+    let least = -Infinity;
     for (let from = 0; from < this.size; from += ROWS_AT_ONCE) {
       const rows = Math.min(ROWS_AT_ONCE, this.size - from);
       const products = this.#products(asked, from, rows);
       for (let row = from; row < from + rows; row++) {
         const score = products[row - from]! * this.#scales[row]!;
-        const least = similar.length === wanted ? similar[wanted - 1]!.score : -Infinity;
         if (score <= least || !allows(this.#keys[row]!)) continue;
         insertInto(similar, { id: this.#keys[row]!, score }, wanted);
+        if (similar.length === wanted) least = similar[wanted - 1]!.score;
       }
       await pace.pause();
     }

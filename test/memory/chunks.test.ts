@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chunksOf, chunksWithin, linesOf } from '../../memory/chunks.ts';
+import { chunksOf, chunksWithin, LineBytes, linesOf } from '../../memory/chunks.ts';
 
 const chunks = (text: string) => [...chunksOf(text)];
 const paragraph = (n: number) => `${n} ${'some words of a paragraph '.repeat(8).trim()}.`;
@@ -42,9 +42,29 @@ test('the chunks of some lines are those of the whole text there', () => {
   for (const end of ['\n', '\r\n'])
     for (const last of ['', end]) {
       const whole = `${text.join(end)}${last}`;
-      for (const one of chunks(whole)) expect(chunksWithin(whole, one)).toContainEqual(one);
+      for (const one of chunks(whole))
+        expect(chunksWithin(whole, one.startLine, one.endLine)).toContain(one.text);
     }
-  expect(chunksWithin('one', { startLine: 5, endLine: 6 })).toEqual([]);
+  expect(chunksWithin('one', 5, 6)).toEqual([]);
+});
+
+test('the bytes of the lines of each chunk have its text, in every script', () => {
+  const text = Array.from({ length: 90 }, (_, n) =>
+    ['', '长'.repeat(900), 'đường 🙂', paragraph(n), `# ${n}`].at(n % 5),
+  );
+  for (const lines of [text, text.map((line) => line!.replaceAll(/[^ -~]/g, '?'))])
+    for (const end of ['\n', '\r\n'])
+      for (const last of ['', end]) {
+        const whole = `${lines.join(end)}${last}`;
+        const [starts, ends] = [new LineBytes(whole), new LineBytes(whole)];
+        for (const one of chunks(whole)) {
+          const [from, to] = [starts.startOf(one.startLine), ends.startOf(one.endLine + 1)];
+          const part = Buffer.from(whole).subarray(from, to).toString();
+          expect(part.startsWith(linesOf(whole)[one.startLine - 1]!)).toBe(true);
+          const count = one.endLine - one.startLine + 1;
+          expect(chunksWithin(part, 1, count)).toContain(one.text);
+        }
+      }
 });
 
 test('empty texts, blank lines and Windows line ends', () => {

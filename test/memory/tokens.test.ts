@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isPlainWord, tokensOf } from '../../memory/tokens.ts';
 
@@ -37,4 +38,18 @@ test('data without spaces is cut, and no token is empty', () => {
 test('only words without marks, of letters, have similar words', () => {
   expect(['cat', 'nang'].every(isPlainWord)).toBe(true);
   expect(['ab', '4471', 'e_lock_4471', '数据', 'x'.repeat(33)].some(isPlainWord)).toBe(false);
+});
+
+test('a text of ASCII has the tokens that it has within another text', () => {
+  const part = fc.constantFrom('Cat', 'e_lock', '.', ' ', '/', 'v2', '-', '\n', '4471', '_', ':');
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 30 }), (parts) => {
+      const text = parts.join('');
+      expect(tokensOf(`${text} 猫`).filter((token) => token !== '猫')).toEqual(tokensOf(text));
+    }),
+  );
+  const long = 'x'.repeat(100_000);
+  expect(tokensOf(`${long} a-${long}`)).toEqual(
+    tokensOf(`${long} a-${long} 猫`).filter((one) => one !== '猫'),
+  );
 });

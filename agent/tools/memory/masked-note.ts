@@ -16,18 +16,25 @@ const clean = new WeakMap<object, LruMap<string, string>>();
 /** Characters that are looked through before other work continues: a note has up to 1 MiB. */
 const CHARACTERS_AT_ONCE = 65_536;
 
-/**
- * The note with as many lines as before.
- * @param stamp differs after every change of the file; undefined: it may have changed
- */
+type StampedPath = {
+  readonly path: string;
+  /** differs after every change of the file; undefined: it may have changed */
+  readonly stamp: string | undefined;
+};
+
+/** Whether the file is known to have no secret. */
+export const isClean = ({ path, stamp }: StampedPath, secrets: NoteMask): boolean =>
+  stamp !== undefined && clean.get(secrets)?.get(path) === stamp;
+
+/** The note with as many lines as before. */
 export async function maskedNote(
   text: string,
-  { path, stamp }: { readonly path: string; readonly stamp: string | undefined },
+  { path, stamp }: StampedPath,
   secrets: NoteMask,
 ): Promise<string> {
+  if (isClean({ path, stamp }, secrets)) return text;
   const known = clean.get(secrets) ?? new LruMap<string, string>(CLEAN_MAX);
   clean.set(secrets, known);
-  if (stamp !== undefined && known.get(path) === stamp) return text;
   const masked = (await hasSecret(text, secrets)) ? maskedLines(text, secrets) : text;
   if (masked === text && stamp !== undefined) known.set(path, stamp);
   return masked;

@@ -3,10 +3,12 @@
  *
  * Invariant: links are ignored, and no file outside the workspace is read.
  */
-import type { BigIntStats } from 'node:fs';
+import { type BigIntStats, lstatSync } from 'node:fs';
 import { lstat, realpath } from 'node:fs/promises';
 import { join, posix } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import {
+  type FilePart,
   MAIN_MEMORY,
   MEMORY_FOLDER,
   type MemoryFiles,
@@ -15,9 +17,10 @@ import {
   NOTES_MAX,
 } from '../../../memory/index.ts';
 import { pathsBelow, systemClock } from '../../../runtime/index.ts';
-import { maskedLines, maskedNote, type NoteMask } from './masked-note.ts';
+import { isClean, maskedLines, maskedNote, type NoteMask } from './masked-note.ts';
 import type { SecretMask } from '../secret-mask.ts';
 import { openToRead, PathRefused, workspacePath } from '../files/paths.ts';
+import { readPart } from './note-part.ts';
 
 /** Whether the path could be that of a note; one with `..` or `./` could not. */
 export const isNotePath = (path: string): boolean =>
@@ -35,17 +38,30 @@ export function noteOf(
   bytes: Uint8Array | undefined,
   secrets: Pick<SecretMask, 'text'>,
 ): string | undefined {
+  const note = bytes && decoded(bytes);
+  return note === undefined ? undefined : maskedLines(note, secrets);
+}
+
+/** undefined: it is not UTF-8 */
+function decoded(bytes: Uint8Array): string | undefined {
   try {
-    return bytes && maskedLines(text.decode(bytes), secrets);
+    return text.decode(bytes);
   } catch (error) {
     if (error instanceof TypeError) return undefined;
     throw error;
   }
 }
 
+/** Files of one turn: others need a few microseconds each. */
+const STATS_AT_ONCE = 64;
+/** So many calls in a row that take longer wait for a disk or a network, not for the processor. */
+const SLOW_CALLS_MAX = 2;
+const PROMPT_MS = 2;
+
 export class WorkspaceNotes implements MemoryFiles {
   readonly #root: string;
   readonly #secrets: NoteMask;
+  #slowCalls = 0;
 
   /** @param secrets masked before a text is cut, which could leave a part of a value */
   constructor(root: string, secrets: NoteMask) {
@@ -57,23 +73,51 @@ export class WorkspaceNotes implements MemoryFiles {
     const below = await pathsBelow(this.#root, MEMORY_FOLDER, LIST_LIMITS, isNotePath);
     const paths = [MAIN_MEMORY, ...below];
     const files: NoteFile[] = [];
-    // a few at a time: each costs one call to the file system
-    for (let at = 0; at < paths.length; at += 64) {
-      const some = await Promise.all(paths.slice(at, at + 64).map((path) => this.#stamped(path)));
-      files.push(...some.filter((file) => file !== undefined));
+    this.#slowCalls = 0;
+    for (let at = 0; at < paths.length; at += STATS_AT_ONCE) {
+      if (at > 0) await turn();
+      const some = paths.slice(at, at + STATS_AT_ONCE).map((path) => this.#stamped(path));
+      files.push(...(await Promise.all(some)).filter((file) => file !== undefined));
     }
     return files;
   }
 
   async #stamped(path: string): Promise<NoteFile | undefined> {
+    const place = join(this.#root, path);
+    const now = { bigint: true, throwIfNoEntry: false } as const;
+    const found = this.#isPrompt
+      ? this.#promptly(() => lstatSync(place, now))
+      : await lstat(place, { bigint: true }).catch(unlessGone);
+    return found?.isFile() ? { path, stamp: stampOf(found), bytes: Number(found.size) } : undefined;
+  }
+
+  /**
+   * Whether the file system answers at once. Then a call costs a fifth of what it costs in a
+   * thread; otherwise calls are made in threads until the next list.
+   */
+  get #isPrompt(): boolean {
+    return this.#slowCalls < SLOW_CALLS_MAX;
+  }
+
+  /** undefined: the file is gone */
+  #promptly<Result>(call: () => Result): Result | undefined {
+    const begun = performance.now();
     try {
-      const found = await lstat(join(this.#root, path), { bigint: true });
-      if (!found.isFile()) return undefined;
-      return { path, stamp: stampOf(found), bytes: Number(found.size) };
+      return call();
     } catch (error) {
-      if (isGone(error)) return undefined;
-      throw error;
+      return unlessGone(error);
+    } finally {
+      this.#slowCalls = performance.now() - begun > PROMPT_MS ? this.#slowCalls + 1 : 0;
     }
+  }
+
+  async readPart(path: string, part: FilePart): Promise<string | undefined> {
+    if (!this.#isPrompt) return undefined;
+    const found = this.#promptly(() => readPart(this.#root, path, part));
+    if (found === undefined || stampOf(found.stats) !== part.stamp) return undefined;
+    // a secret could begin before the part
+    if (!isClean({ path: found.path, stamp: part.stamp }, this.#secrets)) return undefined;
+    return decoded(found.bytes);
   }
 
   async read(path: string): Promise<string | undefined> {
@@ -109,3 +153,7 @@ function stampOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string | undefin
 
 const isGone = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? '');
+
+function unlessGone(error: unknown): undefined {
+  if (!isGone(error)) throw error;
+}

@@ -97,3 +97,32 @@ test('texts are ranked by the words that they have after any changes', async () 
     }),
   );
 });
+
+test('the best few are those of all texts, although others are left out early', async () => {
+  const word = fc.constantFrom(...WORDS);
+  const texts = fc.array(fc.array(fc.oneof(fc.constant('the'), word), { maxLength: 8 }), {
+    minLength: 20,
+    maxLength: 60,
+  });
+  const asked = fc.array(fc.oneof(fc.constantFrom('the', 'cellr'), word), {
+    minLength: 1,
+    maxLength: 5,
+  });
+  await fc.assert(
+    fc.asyncProperty(texts, asked, fc.integer({ min: 1, max: 6 }), async (all, ask, count) => {
+      const index = new TextIndex();
+      const kept = new Map(all.map((one) => [index.add(one), one] as const));
+      const allows = (id: number) => id % 3 > 0;
+      const best = await index.best(ask, count, allows, new Pace());
+      const scores = scoresOf(kept, ask);
+      const expected = [...scores].filter(([id]) => allows(id)).map(([, score]) => score);
+      expected.sort((a, b) => b - a);
+      expect(best).toHaveLength(Math.min(count, expected.length));
+      for (const [at, { id, score }] of best.entries()) {
+        expect(score).toBeCloseTo(scores.get(id)!, 5);
+        expect(score).toBeCloseTo(expected[at]!, 5);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
