@@ -1,0 +1,95 @@
+/** AcceptFirst: new connections are accepted before the log runs what their requests cause. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { setImmediate as turnEnd } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { expect, onTestFinished, test } from 'vitest';
+import { AcceptFirst } from '../../../runtime/log/accept-first.ts';
+import { openEmbeddedStore } from '../../../runtime/log/embedded-store.ts';
+import { removeFolder, temporaryFolder } from './store.ts';
+
+const CLIENTS = 40;
+
+/** Connects all clients and sends a byte from each, while the main thread does nothing. */
+const CLIENT_CODE = `
+  const { workerData: { port, clients, flags } } = require('node:worker_threads');
+  const { connect } = require('node:net');
+  const [go, done] = [0, 1];
+  Atomics.wait(flags, go, 0);
+  let connected = 0;
+  for (let at = 0; at < clients; at++) {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.write('x');
+      if (++connected < clients) return;
+      Atomics.store(flags, done, 1);
+      Atomics.notify(flags, done);
+    });
+  }
+`;
+
+/** For each request, the number of earlier ones that were answered when it was read. */
+async function answeredAtReads(acceptFirst: AcceptFirst | undefined): Promise<readonly number[]> {
+  const atTurnEnd = acceptFirst ? { atTurnEnd: acceptFirst.atTurnEnd } : {};
+  const path = await temporaryFolder();
+  const store = await openEmbeddedStore({ path, durability: 'process', ...atTurnEnd });
+  const answeredAt: number[] = [];
+  let answered = 0;
+  const server = createServer((socket) => {
+    acceptFirst?.accepted();
+    socket.on('error', () => {});
+    socket.once('data', () => {
+      answeredAt.push(answered);
+      void store.log.append('requests', Buffer.from('x')).then(() => answered++);
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const flags = new Int32Array(new SharedArrayBuffer(8));
+  const workerData = { port, clients: CLIENTS, flags };
+  const worker = new Worker(CLIENT_CODE, { eval: true, workerData });
+  onTestFinished(async () => {
+    await worker.terminate();
+    server.close();
+    await store.close();
+    await removeFolder(path);
+  });
+  await once(worker, 'online');
+  Atomics.store(flags, 0, 1);
+  Atomics.notify(flags, 0);
+  // Until all clients are connected: the server accepts none of them meanwhile.
+  expect(Atomics.wait(flags, 1, 0, 20_000)).not.toBe('timed-out');
+  await expect.poll(() => answered, { timeout: 20_000 }).toBe(CLIENTS);
+  return answeredAt;
+}
+
+test('requests of clients that connected at once are all read before the first is answered', async () => {
+  const still = new AcceptFirst({ monotonicMs: () => 0 });
+  expect(await answeredAtReads(still)).toEqual(Array.from({ length: CLIENTS }, () => 0));
+});
+
+test('without it, the last client waits for the answers of all others', async () => {
+  // The event loop accepts one connection in each turn: if that changes, AcceptFirst can go.
+  const answeredAt = await answeredAtReads(undefined);
+  expect(answeredAt.at(-1)).toBeGreaterThan(CLIENTS / 2);
+});
+
+test('a turn without a new connection ends at once', async () => {
+  const first = new AcceptFirst({ monotonicMs: () => 0 });
+  const calls: string[] = [];
+  first.atTurnEnd(() => calls.push('end'));
+  await turnEnd();
+  expect(calls).toEqual(['end']);
+});
+
+test('connections that never stop postpone an end by a tenth of a second', async () => {
+  let nowMs = 0;
+  const first = new AcceptFirst({ monotonicMs: () => nowMs });
+  let isEnded = false;
+  first.accepted();
+  first.atTurnEnd(() => (isEnded = true));
+  for (; !isEnded && nowMs < 1_000; nowMs += 10) {
+    await turnEnd();
+    first.accepted();
+  }
+  expect(nowMs).toBe(110);
+});
