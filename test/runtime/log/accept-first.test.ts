@@ -27,20 +27,29 @@ const CLIENT_CODE = `
   }
 `;
 
-/** For each request, the number of earlier ones that were answered when it was read. */
-async function answeredAtReads(acceptFirst: AcceptFirst | undefined): Promise<readonly number[]> {
-  const atTurnEnd = acceptFirst ? { atTurnEnd: acceptFirst.atTurnEnd } : {};
-  const path = await temporaryFolder();
-  const store = await openEmbeddedStore({ path, durability: 'process', ...atTurnEnd });
-  const answeredAt: number[] = [];
-  let answered = 0;
-  const server = createServer((socket) => {
-    acceptFirst?.accepted();
-    socket.on('error', () => {});
-    socket.once('data', () => {
-      answeredAt.push(answered);
-      void store.log.append('requests', Buffer.from('x')).then(() => answered++);
+type TurnEnd = (call: () => void) => void;
+
+/**
+ * Reads a byte from each client, and asks for the end of the turn after each, as the log does for a
+ * frame. Returns for each byte how many turns had ended when it was read.
+ */
+async function endsAtReads(atTurnEnd: TurnEnd, accepted = () => {}): Promise<readonly number[]> {
+  const endsAt: number[] = [];
+  let ends = 0;
+  let isAsked = false;
+  const read = () => {
+    endsAt.push(ends);
+    if (isAsked) return;
+    isAsked = true;
+    atTurnEnd(() => {
+      isAsked = false;
+      ends++;
     });
+  };
+  const server = createServer((socket) => {
+    accepted();
+    socket.on('error', () => {});
+    socket.once('data', read);
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
@@ -50,27 +59,40 @@ async function answeredAtReads(acceptFirst: AcceptFirst | undefined): Promise<re
   onTestFinished(async () => {
     await worker.terminate();
     server.close();
-    await store.close();
-    await removeFolder(path);
   });
   await once(worker, 'online');
   Atomics.store(flags, 0, 1);
   Atomics.notify(flags, 0);
   // Until all clients are connected: the server accepts none of them meanwhile.
   expect(Atomics.wait(flags, 1, 0, 20_000)).not.toBe('timed-out');
-  await expect.poll(() => answered, { timeout: 20_000 }).toBe(CLIENTS);
-  return answeredAt;
+  await expect.poll(() => endsAt.length, { timeout: 20_000 }).toBe(CLIENTS);
+  return endsAt;
 }
 
-test('requests of clients that connected at once are all read before the first is answered', async () => {
-  const still = new AcceptFirst({ monotonicMs: () => 0 });
-  expect(await answeredAtReads(still)).toEqual(Array.from({ length: CLIENTS }, () => 0));
+test('requests of clients that connected at once are all read before the turn ends', async () => {
+  const { atTurnEnd, accepted } = new AcceptFirst({ monotonicMs: () => 0 });
+  const none = Array.from({ length: CLIENTS }, () => 0);
+  expect(await endsAtReads(atTurnEnd, accepted)).toEqual(none);
 });
 
-test('without it, the last client waits for the answers of all others', async () => {
+test('without it, the last client waits for the turns of the others', async () => {
   // The event loop accepts one connection in each turn: if that changes, AcceptFirst can go.
-  const answeredAt = await answeredAtReads(undefined);
-  expect(answeredAt.at(-1)).toBeGreaterThan(CLIENTS / 2);
+  expect((await endsAtReads(setImmediate)).at(-1)).toBeGreaterThan(CLIENTS / 2);
+});
+
+test('the embedded store writes a frame when the turn ends', async () => {
+  const ends: (() => void)[] = [];
+  const path = await temporaryFolder();
+  const atTurnEnd: TurnEnd = (call) => ends.push(call);
+  const store = await openEmbeddedStore({ path, durability: 'process', atTurnEnd });
+  let isAnswered = false;
+  const appended = store.log.append('s', Buffer.from('x')).then(() => (isAnswered = true));
+  await turnEnd();
+  expect([isAnswered, ends.length]).toEqual([false, 1]);
+  ends[0]!();
+  await appended;
+  await store.close();
+  await removeFolder(path);
 });
 
 test('a turn without a new connection ends at once', async () => {
