@@ -8,21 +8,14 @@
  * Boundary: it does not know servers or logs. Who accepts connections reports each of them, and the
  * embedded log asks for the end of the turn.
  *
- * Invariant: an end is postponed by at most HOLD_MS, and not at all unless a connection was
- * accepted in this very turn.
+ * Invariant: an end is postponed by at most CONNECTIONS_MAX turns, and only from a turn in which a
+ * connection was accepted. The bound is a number, because on a busy machine a time passes without
+ * any work.
  */
-import { type Clock, systemClock } from '../clock/clock.ts';
-
-/** About a hundred connections with their first requests. */
-const HOLD_MS = 100;
+const CONNECTIONS_MAX = 128;
 
 export class AcceptFirst {
-  readonly #clock: Pick<Clock, 'monotonicMs'>;
   #hasAccepted = false;
-
-  constructor(clock: Pick<Clock, 'monotonicMs'> = systemClock) {
-    this.#clock = clock;
-  }
 
   /** To be called for each accepted connection, in the turn of the event loop that accepts it. */
   readonly accepted = (): void => {
@@ -31,15 +24,13 @@ export class AcceptFirst {
 
   /** Calls once, at the end of this turn of the event loop or of a later one. */
   readonly atTurnEnd = (call: () => void): void => {
-    let endMs: number | undefined;
+    let left = CONNECTIONS_MAX;
     const end = () => {
-      const isAccepting = this.#hasAccepted;
+      const isPostponed = this.#hasAccepted && left > 0;
       this.#hasAccepted = false;
-      if (!isAccepting) return call();
-      const nowMs = this.#clock.monotonicMs();
-      endMs ??= nowMs + HOLD_MS;
-      if (nowMs >= endMs) return call();
-      setImmediate(end);
+      left--;
+      if (isPostponed) setImmediate(end);
+      else call();
     };
     setImmediate(end);
   };
