@@ -4,7 +4,7 @@ import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { rootAddress } from '../actors/index.ts';
 import { errorData } from '../protocols/errors.ts';
 import { type Config, storeFolder } from '../runtime/config/index.ts';
-import { createSystem, openEmbedded, type System } from '../runtime/index.ts';
+import { AcceptFirst, createSystem, openEmbedded, type System } from '../runtime/index.ts';
 import { lateAsk } from '../agent/late-ask.ts';
 import { createChannelHost } from './channels.ts';
 import { openProcessServices, type ProcessServices } from './process-services.ts';
@@ -51,7 +51,7 @@ export async function startTroupe(
   const opened = await openProcessServices(config, false, own);
   const processServices = { ...opened, sandbox: noticeSandbox(config, opened.log) };
   const tasks = await openTaskParts(config, processServices, own);
-  const ports = await openStore(config);
+  const { ports, onConnection } = await openStore(config);
   processServices.blobs.open(ports.blobs);
   watchBackups(config, ports.store.cell, processServices.metrics);
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
@@ -93,7 +93,8 @@ export async function startTroupe(
     const { watch } = following;
     const parts = { config, processServices, system, workspaces, file, watch, clustered: false };
     const setup = createSetup(parts);
-    const services = { ...processServices, setup, notes: agentNotes(parts), ...removal };
+    const notes = agentNotes(parts);
+    const services = { ...processServices, setup, notes, ...removal, onConnection };
     const gateway = await openGateway(config, system, services, { tasks, channels });
     return { url: gateway.url, system, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {
@@ -107,8 +108,13 @@ const removalOf = (opening: () => Promise<System>, parts: ErasureParts & Retenti
   retention: retentionEffectsOf(opening, parts),
 });
 
-const openStore = (config: Config) =>
-  openEmbedded({ path: storeFolder(config), durability: config.runtime.durability });
+/** Connections are accepted before the work that the first of them cause continues. */
+async function openStore(config: Config) {
+  const { accepted: onConnection, atTurnEnd } = new AcceptFirst();
+  const { durability } = config.runtime;
+  const ports = await openEmbedded({ path: storeFolder(config), durability, atTurnEnd });
+  return { ports, onConnection };
+}
 
 /**
  * Before entry points open, because a first message must find its agent configured, and no client

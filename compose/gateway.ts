@@ -104,6 +104,7 @@ function listen(
     routes,
     operations: operationServices(system, processServices),
     ...defined({ inspect, tls, webRoot: pageFolder() }),
+    ...defined({ onConnection: processServices.onConnection }),
     system,
     port: config.gateway.port,
     host: bindHost(config),

@@ -69,6 +69,8 @@ export type GatewayServices = ProcessServices & {
   readonly notes?: OperationServices['notes'];
   readonly erasure?: OperationServices['erasure'];
   readonly retention?: RetentionEffects;
+  /** called for each connection that the gateway accepts */
+  readonly onConnection?: () => void;
 };
 
 /** Parts in addition to the built-in ones. */

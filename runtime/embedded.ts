@@ -1,5 +1,6 @@
 /** openEmbedded: all ports of a system in this process, in one folder, without a server. */
 import { join } from 'node:path';
+import { defined } from '../protocols/defined.ts';
 import type { Blobs } from './blobs/blobs.ts';
 import { openFileBlobs } from './blobs/files.ts';
 import type { Bus } from './bus/bus.ts';
@@ -12,6 +13,8 @@ export type EmbeddedOptions = {
   readonly path: string;
   /** default `process` */
   readonly durability?: Durability;
+  /** calls at the end of the turn of the event loop, or soon after it; default setImmediate */
+  readonly atTurnEnd?: (call: () => void) => void;
 };
 
 /** @param path of the store */
@@ -35,9 +38,10 @@ export type Ports = { readonly store: EmbeddedStore; readonly bus: Bus; readonly
 export async function openEmbedded({
   path,
   durability = 'process',
+  atTurnEnd,
 }: EmbeddedOptions): Promise<Ports> {
   // LMDB is native code: commands that only use names of this file do not load it.
   const { openEmbeddedStore } = await import('./log/embedded-store.ts');
-  const store = await openEmbeddedStore({ path, durability });
+  const store = await openEmbeddedStore({ path, durability, ...defined({ atTurnEnd }) });
   return { store, bus: new InProcessBus(), blobs: await openFileBlobs(embeddedBlobsFolder(path)) };
 }

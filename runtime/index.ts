@@ -11,6 +11,7 @@ export type { Store, SystemOptions } from './system-options.ts';
 export type * from './system.ts';
 export type * from './erasing-port.ts';
 export type * from './retaining-port.ts';
+export { AcceptFirst } from './log/accept-first.ts';
 export { type EmbeddedOptions, embeddedBlobsFolder, openEmbedded, type Ports } from './embedded.ts';
 export {
   type Artifact,

@@ -80,6 +80,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     guesses,
     proxies,
   });
+  if (options.onConnection) http.on('connection', options.onConnection);
   http.on('upgrade', (request, socket, head) => {
     const path = (request.url ?? '/').split(/[?#]/, 1)[0];
     if (path === INSPECTION_PATH) void inspections.upgrade(request, socket as Socket, head);

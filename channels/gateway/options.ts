@@ -63,6 +63,8 @@ export type GatewayOptions = TenantOptions & {
   readonly diskFault?: () => string | undefined;
   /** the last jump of this machine's clock, as text; default: none is known */
   readonly clockJump?: () => string | undefined;
+  /** called for each accepted connection, in the turn of the event loop that accepts it */
+  readonly onConnection?: () => void;
   readonly log: Logger;
   readonly clock: Clock;
 };

@@ -41,7 +41,10 @@ export type EmbeddedStoreOptions = {
   readonly mapSizeBytes?: number;
   /** gives the log its time; default the system's */
   readonly clock?: Clock;
-} & Pick<WalStoreOptions, 'onAlarm' | 'syncEveryMs' | 'checkpointEveryMs' | 'checkpointBytes'>;
+} & Pick<
+  WalStoreOptions,
+  'onAlarm' | 'syncEveryMs' | 'checkpointEveryMs' | 'checkpointBytes' | 'atTurnEnd'
+>;
 
 export type EmbeddedStore = WalStore & {
   /** 128-bit hex name made when the store was; never changes (E5) */

@@ -174,3 +174,15 @@ describe('the page', () => {
     );
   });
 });
+
+test('each accepted connection is reported', async () => {
+  let connections = 0;
+  const reporting = await gatewayOn(system, { onConnection: () => connections++ });
+  for (const count of [1, 2]) {
+    const answer = await fetch(`http://127.0.0.1:${reporting.port}/healthz`, {
+      headers: { connection: 'close' },
+    });
+    expect([answer.status, connections]).toEqual([200, count]);
+  }
+  await reporting.close();
+});
