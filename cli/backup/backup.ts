@@ -141,7 +141,7 @@ const createOfCluster: CreateBackup = async (config, options, chosen) => {
     import('../../runtime/backup/cluster/create-cluster.ts'),
     import('../../installation/artifact-bucket.ts'),
   ]);
-  const bucket = chosen.artifacts ? openBucket(config) : undefined;
+  const bucket = chosen.artifacts ? await openBucket(config) : undefined;
   const history = chosen.history ? historyKept(config) : undefined;
   const { onLeftOut } = chosen;
   const { env } = config.nats;

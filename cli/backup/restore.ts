@@ -66,7 +66,7 @@ async function restoreInto(
   const { env, replicas } = config.nats;
   const about = { ...natsOptions(config), name: 'troupe restore', env, replicas };
   const target = await openNatsTarget({ ...about, signal });
-  const bucket = withFiles ? openBucket(anyFile(config)) : checkedOnly;
+  const bucket = withFiles ? await openBucket(anyFile(config)) : checkedOnly;
   const artifacts = bucket && (async () => bucket);
   const cluster = { target, env, again, signal, ...defined({ artifacts }) };
   try {
