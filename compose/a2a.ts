@@ -235,7 +235,7 @@ function streamingRoutes({
 
 /** Every route of the entry point for programs. */
 const routesOf = (served: Served): readonly Route[] => {
-  const { config, system, tasks, transports, edge, writer, reader, offers } = served;
+  const { system, tasks, transports, edge, writer, reader, offers } = served;
   return [
     ...envelopeRoutes(edge),
     ...streamingRoutes(served),

@@ -74,7 +74,7 @@ it.each(cases)(
   60_000,
 );
 
-/** What a started installation loads with the first request, search or configuration that needs it. */
+/** What an installation loads when a request, a search or its configuration needs it. */
 const loadedLater = [
   'agent/models/offline/reply.ts',
   'agent/tools/memory/open-index.ts',
