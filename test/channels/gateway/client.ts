@@ -2,6 +2,9 @@
  * A gateway on a free port, and clients that validate every frame with the published protocol
  * package.
  */
+// Loaded before the tests wait: the first connection would load it, which takes seconds beside
+// other tests.
+import '../../../channels/gateway/transport/sockets.ts';
 import { NO_PLUGINS } from '../../../installation/installation-plugins.ts';
 import { readPayload } from '../../../channels/gateway/devices/node-payloads.ts';
 import { once } from 'node:events';
