@@ -2,9 +2,6 @@
  * A gateway on a free port, and clients that validate every frame with the published protocol
  * package.
  */
-// Loaded before the tests wait: the first connection would load it, which takes seconds beside
-// other tests.
-import '../../../channels/gateway/transport/sockets.ts';
 import { NO_PLUGINS } from '../../../installation/installation-plugins.ts';
 import { readPayload } from '../../../channels/gateway/devices/node-payloads.ts';
 import { once } from 'node:events';
@@ -17,6 +14,9 @@ import { createMetrics } from '../../../runtime/index.ts';
 import type { System } from '../../../runtime/system.ts';
 import { payloadComplaint, publishedComplaint } from '../../protocols/gateway/published.ts';
 import { pauseAfter } from '../../runtime/eventually.ts';
+
+// Loaded before tests wait: the first connection would load it, which takes seconds beside others.
+await import('../../../channels/gateway/transport/sockets.ts');
 
 export const TOKEN = 'a-token-of-the-test';
 export const MAIN = 'agent:main:main';
