@@ -19,7 +19,6 @@ import { actorTurnRoutes } from '../channels/http/actor-turns.ts';
 import { announcementRoutes } from '../channels/http/announcements.ts';
 import { artifactRoutes } from '../channels/http/artifacts.ts';
 import { capabilityRoutes } from '../channels/http/capabilities.ts';
-import { documentRoutes } from '../channels/http/documents.ts';
 import { envelopeRoutes } from '../channels/http/envelopes.ts';
 import { EventStreams } from '../channels/http/event-streams.ts';
 import { evidenceRoutes } from '../channels/http/evidence.ts';
@@ -29,8 +28,6 @@ import type { OpenInspection } from '../channels/gateway/transport/inspection-so
 import { jwksRoutes } from '../channels/http/jwks.ts';
 import { mcpRoutes } from '../channels/mcp/route.ts';
 import { metricsRoutes } from '../channels/http/metrics.ts';
-import { operationRoutes } from '../channels/http/operation-routes.ts';
-import { RESOURCES } from '../operations/index.ts';
 import { registryRoutes } from '../channels/http/registry.ts';
 import type { Route } from '../channels/http/route.ts';
 import { taskRoutes } from '../channels/http/tasks.ts';
@@ -54,6 +51,8 @@ export type A2a = {
   readonly identity: Identity;
   readonly offers: Offers;
   readonly routes: readonly Route[];
+  /** loads the others, whose paths differ */
+  readonly laterRoutes: () => Promise<readonly Route[]>;
   readonly inspect: OpenInspection;
   /** Ends every wait and stream; accepted work continues. */
   close(): Promise<void>;
@@ -89,7 +88,9 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   const streams = new EventStreams();
   const all = { ...parts, transports, edge, identity, offers, operator, installation, streams };
   const mcp = openMcp({ ...parts, edge, identity, offers, audit });
-  const routes = [...routesOf({ ...all, writer, reader }), ...mcp.routes];
+  const served = { ...all, writer, reader };
+  const routes = [...routesOf(served), ...mcp.routes];
+  const laterRoutes = () => laterRoutesOf(served);
   const close = async () => {
     registration.close();
     edge.close();
@@ -103,7 +104,7 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
     return found && exportBare(found.machine);
   };
   const inspect = openInspection({ system, chartOf, maskSecrets, operator });
-  return { edge, identity, offers, routes, inspect, close };
+  return { edge, identity, offers, routes, laterRoutes, inspect, close };
 }
 
 type EdgeParts = Parts &
@@ -234,7 +235,7 @@ function streamingRoutes({
 
 /** Every route of the entry point for programs. */
 const routesOf = (served: Served): readonly Route[] => {
-  const { config, system, tasks, transports, edge, writer, reader, offers } = served;
+  const { system, tasks, transports, edge, writer, reader, offers } = served;
   return [
     ...envelopeRoutes(edge),
     ...streamingRoutes(served),
@@ -257,35 +258,37 @@ const routesOf = (served: Served): readonly Route[] => {
     ...capabilityRoutes({ offers, index: system.index, identity: reader, transports }),
     ...registryRoutes({ offers, index: system.index, identity: reader }),
     ...functionRoutes({ edge, offers, identity: reader }),
-    ...documentRoutes({
+    ...openAgent2Agent(served),
+    ...operatorRoutes(served),
+  ];
+};
+
+/** Operations, and the documents that describe this entry point. */
+const laterRoutesOf = async (served: Served): Promise<readonly Route[]> => {
+  const { config, system, processServices, tasks, offers, reader, operator, installation } = served;
+  const { lateRoutes } = await import('./late-routes.ts');
+  return lateRoutes(
+    { ...operationServices(system, processServices), operator, installation },
+    {
       specs: shippedSpecs(config.a2a.agents, config.a2a.messagesFrom),
       offers,
       identity: reader,
       version: packageJson.version,
       env: config.nats.env,
       publicUrl: tasks.publicUrl,
-    }),
-    ...openAgent2Agent(served),
-    ...operatorRoutes(served),
-  ];
+    },
+  );
 };
 
 /** Routes for operators, and the public keys of the installation. */
 const operatorRoutes = ({
   config,
-  system,
   processServices,
   tasks,
-  operator,
   installation,
 }: Served): readonly Route[] => {
   const { metrics } = processServices;
   return [
-    ...operationRoutes(RESOURCES, {
-      ...operationServices(system, processServices),
-      operator,
-      installation,
-    }),
     ...metricsRoutes({ metrics, operator: installation }),
     ...jwksRoutes(async () => [
       tasks.sealer.publicJwk,

@@ -72,7 +72,7 @@ export async function openGateway(
 }
 
 type EntryPointParts = { readonly tasks: TaskParts; readonly channels: ChannelHost };
-type OwnRoutes = Pick<A2a, 'routes'> & Partial<Pick<A2a, 'inspect'>>;
+type OwnRoutes = Pick<A2a, 'routes'> & Partial<Pick<A2a, 'inspect' | 'laterRoutes'>>;
 type Listening = OwnRoutes & Pick<GatewayOptions, 'tls'>;
 
 /** The gateway with its hooks, and its publication by Tailscale. */
@@ -96,14 +96,14 @@ function listen(
   config: Config,
   system: System,
   processServices: GatewayServices,
-  { routes, inspect, tls }: Listening,
+  { routes, laterRoutes, inspect, tls }: Listening,
 ): Promise<Gateway> {
   const home = tenantOptions(processServices, DEFAULT_TENANT);
   return startGateway({
     payloads: payloadsIn(processServices.bucket.value),
     routes,
     operations: operationServices(system, processServices),
-    ...defined({ inspect, tls, webRoot: pageFolder() }),
+    ...defined({ laterRoutes, inspect, tls, webRoot: pageFolder() }),
     ...defined({ onConnection: processServices.onConnection }),
     system,
     port: config.gateway.port,

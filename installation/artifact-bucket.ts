@@ -4,7 +4,7 @@ import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { BlobArtifacts, type BlobArtifactsOptions } from '../runtime/artifacts/blob-artifacts.ts';
 import { openFolderArtifacts } from '../runtime/artifacts/folder.ts';
-import { openS3Artifacts, type S3Artifacts } from '../runtime/artifacts/s3.ts';
+import type { S3Artifacts } from '../runtime/artifacts/s3.ts';
 import { sealingKey } from '../runtime/artifacts/sealed-file.ts';
 import { urlKeyFile } from '../runtime/artifacts/signing-key.ts';
 import { gatewayOrigin, type Config } from '../runtime/config/index.ts';
@@ -52,7 +52,7 @@ export async function openArtifacts(
   const { encryptionKey, mimeTypes } = artifacts;
   const { bytesMax = () => artifacts.bytesMax } = options;
   const clock = options.clock ? { clock: options.clock } : {};
-  const bucket = openBucket(config, options);
+  const bucket = await openBucket(config, options);
   if (bucket) return bucket;
   const base = publicUrl?.replace(/\/+$/, '');
   const url =
@@ -70,14 +70,15 @@ export async function openArtifacts(
 }
 
 /** The configured S3-compatible store; undefined without one. */
-export function openBucket(
+export async function openBucket(
   { a2a }: Pick<Config, 'a2a'>,
   { clock }: Pick<OpenArtifactsOptions, 'clock'> = {},
-): S3Artifacts | undefined {
+): Promise<S3Artifacts | undefined> {
   const { s3, mimeTypes } = a2a.artifacts;
   if (!s3) return undefined;
   const { accessKeyId, secretAccessKey, ...place } = s3;
   const keys = { accessKeyId: accessKeyId.reveal(), secretAccessKey: secretAccessKey.reveal() };
+  const { openS3Artifacts } = await import('../runtime/artifacts/s3.ts');
   return openS3Artifacts({ ...place, ...keys, mimeTypes, ...defined({ clock }) });
 }
 

@@ -1,5 +1,4 @@
 /** Whether a certificate and its key can be used, with a reason that says what to do. */
-import { createSecureContext } from 'node:tls';
 import { errorData, TroupeError } from '../protocols/errors.ts';
 
 type CertificateFiles = Partial<Record<'ca' | 'cert' | 'key', string>>;
@@ -11,7 +10,8 @@ export function checkCertificate(files: CertificateFiles): void {
   try {
     if (files.key !== undefined && ENCRYPTED.test(files.key))
       throw new Error('the key has a passphrase: remove it (openssl pkey -in KEY -out NEW)');
-    createSecureContext(files);
+    // Most processes have no certificate, and the module is 1 MB.
+    process.getBuiltinModule('node:tls').createSecureContext(files);
   } catch (error) {
     throw new TroupeError('INVALID_ARGUMENT', reasonOf(errorData(error).message), { cause: error });
   }

@@ -26,7 +26,7 @@ import { type HistoryRules, historyRules } from './history/policy.ts';
 import { openCell } from './open-cell.ts';
 import { OpenEffects } from './open-effects.ts';
 import { createIndex, inspectActor, listDomains, rowIn } from './reads.ts';
-import { LiveActors } from './inspect/live-actors.ts';
+import { lateActors } from './inspect/late-actors.ts';
 import { LogTranscripts } from './transcripts.ts';
 import type { ClientAnswer, Outside } from './shard/commit/after-commit.ts';
 import type { Intent } from './shard/turn/intents.ts';
@@ -161,7 +161,7 @@ class RunningSystem implements System {
     const { deadLetters: letters, transcripts } = this;
     this.retaining = new LogRetaining({ log, env, shards, letters, transcripts });
     this.charts = registeredCharts(this.#registry);
-    this.actors = new LiveActors({
+    this.actors = lateActors({
       ...at,
       state: this.#reads,
       registry: this.#registry,

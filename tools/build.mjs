@@ -25,6 +25,7 @@ import { dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { directImports } from './direct-imports.mjs';
 import { lightHttp } from './light-http.mjs';
+import { lightPackages } from './light-packages.mjs';
 import { ensureInstalled, root } from './install.mjs';
 
 const dist = join(root, 'dist');
@@ -70,12 +71,14 @@ export const nodeBundle = {
   external,
   banner: { js: requireBanner },
   logLevel: 'warning',
+  // A function that a list of light-packages.mjs lacks.
+  logOverride: { 'import-is-undefined': 'error' },
 };
 
 /** The program itself. */
 export const program = {
   ...nodeBundle,
-  plugins: [directImports, lightHttp],
+  plugins: [directImports, lightHttp, lightPackages],
   entryPoints: {
     troupe: 'cli/main.ts',
     // Worker threads have entry files of their own.

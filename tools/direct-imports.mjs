@@ -10,6 +10,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { withTypeNamespace } from './light-packages.mjs';
 
 const STATEMENT = /^(import|export) \{([^{}]*)\} from '(\.[^']*)';$/gm;
 const isIndex = (path) => path.endsWith('/index.ts');
@@ -60,7 +61,7 @@ export const directImports = {
     build.onLoad({ filter: /\.tsx?$/ }, ({ path }) => {
       if (path.includes('/node_modules/')) return undefined;
       const text = readFileSync(path, 'utf8');
-      const contents = text.replaceAll(STATEMENT, (...found) =>
+      const contents = withTypeNamespace(text).replaceAll(STATEMENT, (...found) =>
         isIndex(found[3]) ? direct(found, dirname(path), known) : found[0],
       );
       return { contents, loader: path.endsWith('x') ? 'tsx' : 'ts' };

@@ -3,7 +3,6 @@
  * checked when the connection is made (`lookup`). Redirects are not followed.
  */
 import http from 'node:http';
-import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { TroupeError } from '../../protocols/errors.ts';
 import { signalWithin } from '../../protocols/time-limit.ts';
@@ -23,12 +22,12 @@ export type GuardedRequest = {
 };
 
 /** @throws TroupeError of `lookup`; UNAVAILABLE, DEADLINE_EXCEEDED */
-export const guardedRequest = (
+export const guardedRequest = async (
   url: URL,
   { method, headers, body, signal, timeoutMs, lookup, ...options }: GuardedRequest,
-): Promise<http.IncomingMessage> =>
-  new Promise((resolve, reject) => {
-    const { request } = url.protocol === 'https:' ? https : http;
+): Promise<http.IncomingMessage> => {
+  const { request } = url.protocol === 'https:' ? await import('node:https') : http;
+  return new Promise((resolve, reject) => {
     const ofBody = body === undefined ? {} : jsonHeaders(body);
     const sent = request(url, {
       method,
@@ -41,6 +40,7 @@ export const guardedRequest = (
     sent.on('error', (cause) => reject(requestFailure(cause, url)));
     sent.end(body);
   });
+};
 
 const jsonHeaders = (body: string): http.OutgoingHttpHeaders => ({
   'content-type': 'application/json',

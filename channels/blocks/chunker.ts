@@ -52,7 +52,9 @@ const READ_BEHIND = 256;
 /** How long the end of a line of fence marks is awaited, in `charactersMax`. */
 const PATIENCE = 4;
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+/** Created with the first cut, because it reads 2 MB of Unicode data. */
+let segmenter: Intl.Segmenter | undefined;
+const graphemes = () => (segmenter ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' }));
 
 export class BlockChunker {
   readonly #options: BlockOptions;
@@ -236,7 +238,7 @@ const withinLine = (
   const line = text.slice(start, end);
   // of a long line only as much is searched as one block can contain; the rest is searched later
   const looked = line.slice(0, Math.max(0, max - start) + BEHIND_MAX);
-  for (const { index } of graphemes.segment(looked)) {
+  for (const { index } of graphemes().segment(looked)) {
     const at = start + index;
     // the search may end in the middle of a character
     if (at > known || (looked.length < line.length && index > looked.length - 2)) break;

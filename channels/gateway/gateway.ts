@@ -10,7 +10,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { TICK_INTERVAL_MS } from '../../protocols/gateway/index.ts';
-import { routeListener } from '../http/listener.ts';
+import { lateListener, routeListener } from '../http/listener.ts';
 import { assertAuthValid } from './auth/access.ts';
 import { BearerGuesses, createAuthFailures } from './auth/bearer-guesses.ts';
 import { eventHead } from './transport/connection.ts';
@@ -18,10 +18,9 @@ import { TenantGateways } from './tenant/tenant-gateways.ts';
 import { httpListener } from './http.ts';
 import type { GatewayOptions } from './options.ts';
 import { AddressList } from './auth/client-address.ts';
-import { INSPECTION_PATH, InspectionSockets } from './transport/inspection-sockets.ts';
 import { createHttpServer } from './transport/server.ts';
-import { SocketServer } from './transport/socket-server.ts';
 import { tickEvery } from './transport/ticks.ts';
+import { Upgrades } from './transport/upgrades.ts';
 import { readPage } from './web-page.ts';
 
 export type Gateway = {
@@ -56,11 +55,10 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   const tenants = new TenantGateways(options);
   // Follows the runs of its tenant from the start, for late subscribers.
   tenants.of(options.tenant);
-  const sockets = new SocketServer(tenants, failures, proxies, options);
   const page = readPage(options.webRoot);
-  const routes = routeListener({ routes: options.routes ?? [], log });
+  const { routes: own = [], laterRoutes: later = () => Promise.resolve([]) } = options;
   const guesses = new BearerGuesses({ auth, tenancy: options.tenancy, failures, proxies });
-  const http = createHttpServer(
+  const http = await createHttpServer(
     options.tls,
     httpListener({
       system,
@@ -68,23 +66,27 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
       clockJump: options.clockJump,
       clock,
       page,
-      routes,
+      routes: routeListener({ routes: own, log }),
+      laterRoutes: lateListener({ routes: own, later, log }),
       authMode: auth.mode,
       guesses,
       proxies,
     }),
   );
-  const inspections = new InspectionSockets({
-    open: options.inspect,
-    authMode: auth.mode,
-    guesses,
-    proxies,
-  });
   if (options.onConnection) http.on('connection', options.onConnection);
+  const loadSockets = async () => {
+    const { SocketServer, InspectionSockets } = await import('./transport/sockets.ts');
+    const parts = { open: options.inspect, authMode: auth.mode, guesses, proxies };
+    return {
+      clients: new SocketServer(tenants, failures, proxies, options),
+      inspections: new InspectionSockets(parts),
+    };
+  };
+  const upgrades = new Upgrades(loadSockets, (err) =>
+    log.error({ err }, 'gateway: the code that serves WebSockets cannot be loaded'),
+  );
   http.on('upgrade', (request, socket, head) => {
-    const path = (request.url ?? '/').split(/[?#]/, 1)[0];
-    if (path === INSPECTION_PATH) void inspections.upgrade(request, socket as Socket, head);
-    else sockets.upgrade(request, socket as Socket, head);
+    void upgrades.serve(request, socket as Socket, head);
   });
   const port = await listen(http, options);
   const stopTicks = tickEvery(TICK_INTERVAL_MS, clock, () => tenants.connections());
@@ -98,8 +100,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     const head = eventHead('shutdown', payload);
     for (const connection of tenants.connections()) connection.event(head);
     // Connections close first, because open tenants publish their ends.
-    inspections.close();
-    await sockets.close(reason);
+    await upgrades.close(reason);
     await tenants.close();
     await stopped;
   };

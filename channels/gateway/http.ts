@@ -6,7 +6,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { defined } from '../../protocols/defined.ts';
 import type { ErrorCode } from '../../protocols/errors.ts';
 import { type Clock, clockFault, clockStatus, type System } from '../../runtime/index.ts';
-import type { Listener } from '../http/listener.ts';
+import type { lateListener, Listener } from '../http/listener.ts';
 import { refusalOf } from '../http/route.ts';
 import { type GatewayAuth, onlyDirect, originAllowed } from './auth/access.ts';
 import { type BearerGuesses, tooManyGuesses } from './auth/bearer-guesses.ts';
@@ -21,6 +21,8 @@ export type HttpOptions = {
   readonly clock: Clock;
   readonly page: Page;
   readonly routes: Listener;
+  /** serves what `routes` does not */
+  readonly laterRoutes: ReturnType<typeof lateListener>;
   readonly authMode: GatewayAuth['mode'];
   readonly guesses: BearerGuesses;
   readonly proxies: AddressList;
@@ -34,6 +36,7 @@ export const httpListener =
     clock,
     page,
     routes,
+    laterRoutes,
     authMode,
     guesses,
     proxies,
@@ -53,7 +56,10 @@ export const httpListener =
     } else {
       const serve = (refusedMs: number): void => {
         if (refusedMs > 0) refuseGuess(request, response, refusedMs);
-        else if (!routes(request, response)) refuseUnknown(page, path, request, response);
+        else if (!routes(request, response))
+          void laterRoutes(request, response).then((isAnswered) => {
+            if (!isAnswered) refuseUnknown(page, path, request, response);
+          });
       };
       const refusedMs = guesses.refusedForMs(request, response);
       if (typeof refusedMs === 'number') serve(refusedMs);

@@ -47,6 +47,8 @@ export type GatewayOptions = TenantOptions & {
   readonly webRoot?: string;
   /** plain HTTP routes in addition to the page */
   readonly routes?: readonly Route[];
+  /** loads more routes, with the first request that none of `routes` serves */
+  readonly laterRoutes?: () => Promise<readonly Route[]>;
   /** what operations use; without it they are refused */
   readonly operations?: OperationServices;
   /** serves Stately's inspector; without it nothing can be inspected */

@@ -60,6 +60,43 @@ export const routeListener = ({ routes, log }: ListenerOptions): Listener => {
   };
 };
 
+export type LateListenerOptions = ListenerOptions & {
+  /** loads the other routes; none has a path that one of `routes` serves */
+  readonly later: () => Promise<readonly Route[]>;
+};
+
+/**
+ * Serves routes that are loaded with the first request for which `routes` has none. Resolves to
+ * true when the request is answered.
+ */
+export const lateListener = ({
+  routes,
+  later,
+  log,
+}: LateListenerOptions): ((
+  request: IncomingMessage,
+  response: ServerResponse,
+) => Promise<boolean>) => {
+  const load = async (): Promise<Listener> => {
+    const early = tableOf(routes);
+    const loaded = await later();
+    const twice = loaded.find(({ path }) => early(path) !== undefined);
+    if (twice) throw new TroupeError('CONFLICT', `the route ${twice.path} is defined twice`);
+    return routeListener({ routes: loaded, log });
+  };
+  let loading: Promise<Listener> | undefined;
+  return async (request, response) => {
+    try {
+      const listener = await (loading ??= load());
+      return listener(request, response);
+    } catch (thrown) {
+      loading = undefined;
+      sendError(response, errorFor(thrown, request, log));
+      return true;
+    }
+  };
+};
+
 const tableOf = (routes: readonly Route[]): ((path: string) => Found | undefined) => {
   const exact = new Map<string, Found & { byMethod: Map<string, Route> }>();
   const patterns = new Map<number, Pattern[]>();

@@ -141,7 +141,7 @@ const createOfStore: CreateBackup = async (config, options, chosen) => {
 async function bucketOf(config: Config, { artifacts, onLeftOut }: Chosen): Promise<BucketOptions> {
   if (!artifacts || !config.a2a.artifacts.s3) return {};
   const { openBucket } = await import('../../installation/artifact-bucket.ts');
-  return { onLeftOut, ...defined({ bucket: openBucket(config) }) };
+  return { onLeftOut, ...defined({ bucket: await openBucket(config) }) };
 }
 
 const createOfCluster: CreateBackup = async (config, options, chosen) => {

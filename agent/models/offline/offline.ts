@@ -9,7 +9,7 @@ import type { Answer } from '../answer.ts';
 import { MalformedEvent } from '../answer.ts';
 import type { FailureContext } from '../failure.ts';
 import type { ModelInfo, ModelProvider } from '../model.ts';
-import { type Reply, replyTo } from './reply.ts';
+import type { Reply } from './reply.ts';
 import { type CallClock, streamAnswer, type Wire } from '../stream.ts';
 
 export const offlineModel: ModelInfo = {
@@ -52,6 +52,7 @@ export const createOfflineProvider = (options: OfflineOptions): ModelProvider =>
     stream(request, streamOptions) {
       const wire: Wire<OfflineEvent> = {
         open: async (signal) => {
+          const { replyTo } = await import('./reply.ts');
           const reply = replyTo(request);
           if (reply.fault?.kind === 'fail') throw reply.fault.error;
           const pace = reply.tokensPerSecond ?? tokensPerSecond;

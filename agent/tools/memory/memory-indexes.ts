@@ -9,8 +9,8 @@ import {
   CHUNKS_MAX,
   type Embedder,
   type MemoryFiles,
-  MemoryIndex,
-  openHnswlib,
+  type MemoryIndex,
+  type MemoryIndexOptions,
   type Question,
   type SegmentStore,
 } from '../../../memory/index.ts';
@@ -55,7 +55,8 @@ export class MemoryIndexes {
     owner: Address,
     work: (index: MemoryIndex) => Promise<Result>,
   ): Promise<Result> {
-    const index = this.#indexes.get(owner) ?? this.#open(owner);
+    const { openIndex } = await import('./open-index.ts');
+    const index = this.#indexes.get(owner) ?? openIndex(this.#optionsOf(owner));
     this.#indexes.delete(owner);
     this.#indexes.set(owner, index);
     try {
@@ -94,11 +95,11 @@ export class MemoryIndexes {
   }
 
   /** The workspace of a subagent ends with it, so its vectors are not stored. */
-  #open(owner: Address): MemoryIndex {
+  #optionsOf(owner: Address): Omit<MemoryIndexOptions, 'graph'> {
     const { embedder, segmentsOf } = this.#options;
     const isAgent = parseAddress(owner).type === 'agent';
     const segments = isAgent ? segmentsOf?.(owner) : undefined;
-    return new MemoryIndex({ embedder, segments, graph: openHnswlib });
+    return { embedder, segments };
   }
 
   #limit(): void {

@@ -11,7 +11,6 @@ import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
-import { lookup } from 'mrmime';
 import {
   FILE_BYTES_MAX,
   type FilePart,
@@ -112,7 +111,7 @@ async function storedFiles(
       .catch((error: unknown) => {
         throw forModel(error, at.shown);
       });
-    files.push({ ...describe(at.shown, contents), bytes: contents.length, hash });
+    files.push({ ...(await describe(at.shown, contents)), bytes: contents.length, hash });
   }
   return files;
 }
@@ -160,7 +159,11 @@ const forModel = (error: unknown, shown: string): unknown =>
     ? new PathRefused(`${shown} cannot be sent: ${error.message}`)
     : error;
 
-function describe(shown: string, contents: Uint8Array): Pick<FilePart, 'name' | 'contentType'> {
+async function describe(
+  shown: string,
+  contents: Uint8Array,
+): Promise<Pick<FilePart, 'name' | 'contentType'>> {
+  const { lookup } = await import('mrmime');
   const name = plainName(basename(shown), NAME_CHARACTERS_MAX);
   return { name, contentType: imageTypeOf(contents) ?? lookup(name) ?? STORED_AS };
 }

@@ -99,7 +99,8 @@ const runAudited = async (
   const { connection } = request;
   const method = known(frame.method);
   const { client } = connection;
-  const { scope, frame: action } = method.actionOf?.(frame) ?? { scope: method.scope, frame };
+  const named = method.actionOf && (await method.actionOf(frame));
+  const { scope, frame: action } = named ?? { scope: method.scope, frame };
   try {
     assertAllowed(connection, scope);
     const checked = method.check(frame.params);

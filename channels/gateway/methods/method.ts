@@ -23,7 +23,7 @@ export type Method<Context> = {
   readonly scope: GatewayMethod['scope'];
   readonly check: (params: unknown) => CheckAnswer<unknown>;
   /** for a method with several actions: that of a request, whose params are not checked yet */
-  readonly actionOf?: (frame: RequestFrame) => Action | undefined;
+  readonly actionOf?: (frame: RequestFrame) => Promise<Action | undefined>;
   /** `params` passed `check`; returns ANSWERED when it has sent every answer itself */
   readonly run: (request: Request<Context>, params: never) => unknown;
 };

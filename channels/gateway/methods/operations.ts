@@ -9,7 +9,6 @@
 import { tenantOfOperation } from '../../../operations/access.ts';
 import { actorOf } from '../../../operations/actor-of.ts';
 import { type CheckedRun, checkedRun } from '../../../operations/checked-run.ts';
-import { RESOURCES } from '../../../operations/index.ts';
 import {
   gatewayScopeOf,
   type LiveConnections,
@@ -44,9 +43,16 @@ export type OperationMethodContext = {
   readonly guard: Pick<DeviceGuard, 'spare'>;
 };
 
-const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
-  RESOURCES.flatMap(({ operations }) => operations.map((one) => [one.name, one] as const)),
-);
+let loading: Promise<ReadonlyMap<string, Operation>> | undefined;
+
+/** All operations by name, loaded with the first request for one. */
+const allOperations = (): Promise<ReadonlyMap<string, Operation>> =>
+  (loading ??= import('../../../operations/index.ts').then(
+    ({ RESOURCES }) =>
+      new Map(
+        RESOURCES.flatMap(({ operations }) => operations.map((one) => [one.name, one] as const)),
+      ),
+  ));
 
 /** Validators are compiled at the first call of an operation. */
 const runs = new Map<string, CheckedRun>();
@@ -60,7 +66,7 @@ const runOperation = async (
   request: Request<OperationMethodContext>,
   { name, params = {}, tenant: named, idempotencyKey }: OperationsRunParams,
 ): Promise<unknown> => {
-  const operation = OPERATIONS.get(name);
+  const operation = (await allOperations()).get(name);
   if (!operation)
     throw new TroupeError('INVALID_ARGUMENT', `unknown operation: ${name.slice(0, 200)}`);
   const tenant = tenantOfOperation(operation, request.context, named);
@@ -92,9 +98,9 @@ const servicesOf = ({ operations }: OperationMethodContext): OperationServices =
 };
 
 /** The operation that a request names; undefined for an unknown one. */
-const operationAction = ({ params, ...frame }: RequestFrame): Action | undefined => {
+const operationAction = async ({ params, ...frame }: RequestFrame): Promise<Action | undefined> => {
   const { name, params: own } = (params ?? {}) as { name?: unknown; params?: unknown };
-  const operation = typeof name === 'string' ? OPERATIONS.get(name) : undefined;
+  const operation = typeof name === 'string' ? (await allOperations()).get(name) : undefined;
   return (
     operation && {
       scope: gatewayScopeOf(operation),

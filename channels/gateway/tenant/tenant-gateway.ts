@@ -1,15 +1,16 @@
 /**
  * One tenant's gateway: the connections of the tenant's clients, and the parts that serve them.
- * `openTenantGateway` creates it. The socket server calls `join` after a successful handshake,
- * `serve` for each request, and `leave` when the socket has closed.
+ * `openTenantGateway` creates it. The socket server calls `join` after a successful handshake and
+ * `leave` when the socket has closed, and serves each request with `serving`.
+ *
+ * Boundary: it imports no methods, which are loaded with the first connection.
  */
-import type { RequestFrame } from '../../../protocols/gateway/index.ts';
 import type { DeviceGuard } from '../auth/device-guard.ts';
 import type { Accepted } from '../auth/handshake.ts';
-import { type HelloFacts, helloOk } from '../auth/hello-ok.ts';
+import type { HelloFacts, helloOk } from '../auth/hello-ok.ts';
 import type { TenantDevices } from '../devices/tenant-devices.ts';
 import type { Logger } from '../log.ts';
-import { serve } from '../methods/index.ts';
+import type { ServeParts } from '../methods/index.ts';
 import type { MethodContext } from '../methods/method-context.ts';
 import type { Replay } from '../streams/replay.ts';
 import type { Connection } from '../transport/connection.ts';
@@ -37,9 +38,13 @@ export type TenantGatewayParts = {
 
 export class TenantGateway {
   readonly #parts: TenantGatewayParts;
+  /** serves requests of members */
+  readonly serving: ServeParts;
 
   constructor(parts: TenantGatewayParts) {
     this.#parts = parts;
+    const { methods: context, audit, log } = parts;
+    this.serving = { context, audit, log };
   }
 
   /** Connections of this tenant that completed the handshake. */
@@ -47,14 +52,19 @@ export class TenantGateway {
     return this.#parts.membership.connections;
   }
 
-  /** Adds the connection and answers its `connect` request. */
-  join(connection: Connection, requestId: string, accepted: Accepted): void {
+  /** Adds the connection and answers its `connect` request with what `answer` returns. */
+  join(
+    connection: Connection,
+    requestId: string,
+    accepted: Accepted,
+    answer: typeof helloOk,
+  ): void {
     const { membership, hello, audit } = this.#parts;
     const { client } = accepted;
     membership.connections.add(connection);
     membership.replay.joined(connection);
     membership.presence.joined(connection);
-    connection.respondEncoded(requestId, helloOk(hello, connection, accepted));
+    connection.respondEncoded(requestId, answer(hello, connection, accepted));
     audit.connected(client, connection.remoteAddress);
     membership.guard.joined(connection);
     if (client.role === 'node') void membership.devices.joined(connection);
@@ -67,12 +77,6 @@ export class TenantGateway {
     replay.left(connection);
     devices.left(connection);
     presence.left(connection);
-  }
-
-  /** Runs one request of a member. Never rejects. */
-  serve(connection: Connection, frame: RequestFrame): Promise<void> {
-    const { methods: context, audit, log } = this.#parts;
-    return serve({ context, audit, log }, connection, frame);
   }
 
   /** Records in the audit trail that a `connect` request was refused. */

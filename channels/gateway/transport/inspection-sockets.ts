@@ -18,8 +18,6 @@ import { CLOSE_GRACE_MS } from '../limits.ts';
 import { CLOSE } from './connection.ts';
 import { refuseUpgrade } from './refuse-upgrade.ts';
 
-export const INSPECTION_PATH = '/v1/inspect';
-
 /**
  * The frames for a client, as texts, until `signal` is aborted.
  * @throws TroupeError UNAUTHORIZED, FORBIDDEN unless it is an operator; INVALID_ARGUMENT, NOT_FOUND

@@ -40,7 +40,9 @@ import {
   UNAUTHENTICATED_PER_IP_MAX,
 } from '../limits.ts';
 import { accountOf, type AddressList, remoteOf } from '../auth/client-address.ts';
+import { helloOk } from '../auth/hello-ok.ts';
 import { whoisByTailscale } from '../auth/tailscale.ts';
+import { serve } from '../methods/index.ts';
 
 type SocketOptions = Pick<
   GatewayOptions,
@@ -240,7 +242,7 @@ export class SocketServer {
     pending.end();
     const { client } = result;
     connection.client = client;
-    this.#tenants.of(client.tenant).join(connection, id, result);
+    this.#tenants.of(client.tenant).join(connection, id, result, helloOk);
     for (const [bytes, isBinary] of pending.early ?? []) {
       this.#request(connection, bytes, isBinary);
     }
@@ -252,7 +254,7 @@ export class SocketServer {
     const tenant = this.#tenantOf(connection);
     if (tenant === undefined) return;
     const frame = requestOf(bytes, isBinary);
-    if (frame.ok) void tenant.serve(connection, frame.value);
+    if (frame.ok) void serve(tenant.serving, connection, frame.value);
     else connection.refuse(frame.id, { code: 'INVALID_REQUEST', message: frame.message });
   }
 

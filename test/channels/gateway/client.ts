@@ -15,6 +15,9 @@ import type { System } from '../../../runtime/system.ts';
 import { payloadComplaint, publishedComplaint } from '../../protocols/gateway/published.ts';
 import { pauseAfter } from '../../runtime/eventually.ts';
 
+// Loaded before tests wait: the first connection would load it, which takes seconds beside others.
+await import('../../../channels/gateway/transport/sockets.ts');
+
 export const TOKEN = 'a-token-of-the-test';
 export const MAIN = 'agent:main:main';
 const silent = () => {};

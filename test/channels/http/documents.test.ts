@@ -56,7 +56,7 @@ it('the OpenAPI document names every route of the entry point, and no others', a
     await a2a.close();
     await system.stop();
   });
-  const routes = a2a.routes
+  const routes = [...a2a.routes, ...(await a2a.laterRoutes())]
     // MCP and the Agent2Agent protocol have documents of their own.
     .filter(({ path }) => !/\/mcp$|\/a2a(\/|$)|\/agent-card\.json$/.test(path))
     .map(({ method, path }) => `${method} ${unnamed(path)}`);

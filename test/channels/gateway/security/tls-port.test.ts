@@ -23,7 +23,7 @@ async function start() {
   const read = (name: string) => readFileSync(join(folder, name), 'utf8');
   const pair = () => ({ cert: read('cert.pem'), key: read('key.pem') });
   const tls = { minVersion: 'TLSv1.2' as const, pair, onChange: () => {} };
-  const server = createHttpServer(tls, (_, response) => response.end('served'));
+  const server = await createHttpServer(tls, (_, response) => response.end('served'));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => void server.close());

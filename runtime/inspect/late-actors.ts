@@ -1,0 +1,21 @@
+/** The actors of a system for operators, whose code is loaded with the first question. */
+import type { Actors } from '../system.ts';
+import type { LiveActors, LiveActorsOptions } from './live-actors.ts';
+
+export const lateActors = (options: LiveActorsOptions): Actors => {
+  let loading: Promise<LiveActors> | undefined;
+  const load = async (): Promise<LiveActors> => {
+    const { LiveActors: Live } = await import('./live-actors.ts');
+    return new Live(options);
+  };
+  const live = () => (loading ??= load());
+  return {
+    list: async (...about) => (await live()).list(...about),
+    get: async (...about) => (await live()).get(...about),
+    turns: async (...about) => (await live()).turns(...about),
+    history: async (...about) => (await live()).history(...about),
+    turn: async (...about) => (await live()).turn(...about),
+    recording: async (...about) => (await live()).recording(...about),
+    past: async (...about) => (await live()).past(...about),
+  };
+};
