@@ -58,6 +58,7 @@ export const majorOf = (version: string): number => Number(version.slice(0, vers
  * Whether version `offered` can serve a request for `wanted`: same MAJOR and not older (semver).
  */
 export const serves = (offered: string, wanted: string): boolean => {
+  if (offered === wanted) return true;
   const [major = 0, minor = 0, patch = 0] = numbers(offered);
   const [m = 0, n = 0, p = 0] = numbers(wanted);
   return major === m && (minor > n || (minor === n && patch >= p));

@@ -2,7 +2,7 @@
  * Submits a call of an action that has no sequence number of its own, as MCP and A2A clients make
  * it: the number is the time, and rises above that of concurrent calls for the same subject.
  */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { defined } from '../../protocols/defined.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -61,7 +61,7 @@ const headOf = ({ caller, key, contextId, trace }: Call, seq: number): CallHead 
   request_id: randomUUID(),
   correlation_id: randomUUID(),
   causation_id: null,
-  trace_id: parseTraceparent(trace.traceparent)?.traceId ?? randomBytes(16).toString('hex'),
+  trace_id: parseTraceparent(trace.traceparent)?.traceId ?? randomUUID().replaceAll('-', ''),
   tenant_id: caller.tenant,
   principal: { sub: caller.sub, roles: [...caller.roles] },
   timestamp: new Date().toISOString(),

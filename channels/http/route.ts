@@ -102,10 +102,12 @@ export const jsonBytes = (incoming: RouteRequest, bytesMax: number): Promise<Uin
   throw new TroupeError('INVALID_ARGUMENT', 'send a body of content-type application/json');
 };
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
 /** JSON of a body. @throws TroupeError INVALID_ARGUMENT */
 export const parseJson = (bytes: Uint8Array): unknown => {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return JSON.parse(UTF8.decode(bytes));
   } catch (cause) {
     throw new TroupeError('INVALID_ARGUMENT', 'the body is not JSON in UTF-8', { cause });
   }

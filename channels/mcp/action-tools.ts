@@ -12,7 +12,7 @@
  * - A call may be repeated with the same `_meta['troupe/idempotency-key']`: it is executed once. A
  *   client of 2026 without a key cancels the call when it disconnects, as the protocol has it.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import {
   inputRequired,
   type RequestMeta,
@@ -26,7 +26,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import {
   actionOfFunction,
   callable,
-  envelopeOfCall,
+  envelopeOfArguments,
   functionOf,
 } from '../../protocols/models/function-call.ts';
 import type { Offers } from '../../protocols/offers.ts';
@@ -179,8 +179,6 @@ class ActionCall {
   /** Submits the call and waits for its task. @throws TroupeError the refusal */
   #submit(args: Readonly<Record<string, unknown>>, until: Until): Promise<TaskView> {
     const key = this.#key ?? randomUUID();
-    const { name } = definitionOf(this.#spec);
-    const call = { id: key, function: { name, arguments: JSON.stringify(args) } };
     return submitCall(this.#edge, {
       protocol: 'mcp',
       caller: this.#caller,
@@ -191,7 +189,7 @@ class ActionCall {
       isOwnContext: true,
       trace: traceOf(this.#context.mcpReq._meta),
       until: this.#isCancellation() ? undefined : until,
-      envelope: (head) => envelopeOfCall(call, head, [this.#spec]),
+      envelope: (head) => envelopeOfArguments(this.#spec, args, head),
     });
   }
 
@@ -293,8 +291,7 @@ function keyOf(meta: RequestMeta | undefined): string | undefined {
   );
 }
 
-const contextOf = (key: string): string =>
-  `mcp-${createHash('sha256').update(key).digest('base64url')}`;
+const contextOf = (key: string): string => `mcp-${hash('sha256', key, 'base64url')}`;
 
 const traceOf = (meta: RequestMeta | undefined) => {
   const { traceparent, tracestate } = meta ?? {};

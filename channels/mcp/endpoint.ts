@@ -36,6 +36,7 @@ export type EndpointOptions = {
 
 /** Same as the limit of an envelope, of which most requests have one. */
 const BODY_BYTES_MAX = 1_048_576 + 65_536;
+const CALL = 'tools/call';
 /** Not used: routes were found before. */
 const URL_OF_SDK = 'http://localhost/mcp';
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
@@ -53,11 +54,14 @@ export class McpEndpoint {
     };
     this.#catalogOf = catalogOf;
     this.#handler = createMcpHandler(
-      ({ authInfo }) =>
-        mcpServer(
-          catalogOf(() => callerIn(authInfo)),
+      ({ authInfo }) => {
+        const { caller, methods } = askedIn(authInfo);
+        return mcpServer(
+          catalogOf(() => caller),
           info,
-        ),
+          methods,
+        );
+      },
       { legacy: 'reject', onerror },
     );
     const serverFor = (caller: () => McpCaller) => mcpServer(catalogOf(caller), info);
@@ -78,19 +82,17 @@ export class McpEndpoint {
         body,
         this.#catalogOf(() => caller),
       );
-    if (!isStateless(body)) {
-      const asked = webRequest(incoming);
-      if (await isLegacyRequest(asked, body)) {
-        const { response, onEnd } = await this.#sessions.serve(asked, body, caller);
-        await send(incoming, response).finally(onEnd);
-        return;
-      }
+    const asked = parsedRequest(incoming);
+    if (!isStateless(body) && (await isLegacyRequest(asked, body))) {
+      const { response, onEnd } = await this.#sessions.serve(asked, body, caller);
+      await send(incoming, response).finally(onEnd);
+      return;
     }
     const tasksOf = () => this.#catalogOf(() => caller).tasks;
     if (await this.#subscriptions.serve(incoming, body, caller, tasksOf)) return;
-    const authInfo = authInfoOf(caller);
+    const authInfo = authInfoOf({ caller, methods: methodOf(body) === CALL ? 'tools' : 'all' });
     const options = { authInfo, ...(body === undefined ? {} : { parsedBody: body }) };
-    await send(incoming, await this.#handler.fetch(parsedRequest(incoming), options));
+    await send(incoming, await this.#handler.fetch(asked, options));
   }
 
   async close(): Promise<void> {
@@ -108,15 +110,17 @@ export class McpEndpoint {
 const isRefusal = (error: Error): boolean =>
   error instanceof ProtocolError || error.message.startsWith('Rejected inbound request');
 
-const authInfoOf = (caller: McpCaller): AuthInfo => ({
+/** What the server for one request is made from. The SDK passes it on. */
+type Asked = { readonly caller: McpCaller; readonly methods: 'all' | 'tools' };
+
+const authInfoOf = (asked: Asked): AuthInfo => ({
   token: '',
-  clientId: caller.sub,
-  scopes: [...caller.roles],
-  extra: { caller },
+  clientId: asked.caller.sub,
+  scopes: [...asked.caller.roles],
+  extra: asked,
 });
 
-const callerIn = (authInfo: AuthInfo | undefined): McpCaller =>
-  (authInfo!.extra as { caller: McpCaller }).caller;
+const askedIn = (authInfo: AuthInfo | undefined): Asked => authInfo!.extra as Asked;
 
 /**
  * Scopes are checked before a call is served, because a client learns from the status what to ask
@@ -126,10 +130,12 @@ const callerIn = (authInfo: AuthInfo | undefined): McpCaller =>
 function assertScopes(caller: McpCaller, body: unknown, { needOf }: Catalog): void {
   for (const message of [body].flat()) {
     const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } };
-    if (method === 'tools/call' && needOf) assertScope(caller, needOf(String(params?.name)));
+    if (method === CALL && needOf) assertScope(caller, needOf(String(params?.name)));
     if (method === 'tasks/update' || method === 'tasks/cancel') assertScope(caller, 'call');
   }
 }
+
+const methodOf = (body: unknown): unknown => (body as { method?: unknown } | undefined)?.method;
 
 /** Whether a body names its revision itself: what the SDK never treats as a request of 2025. */
 const isStateless = (body: unknown): boolean => {
@@ -147,21 +153,15 @@ function parsedRequest({ request, signal }: RouteRequest): Request {
   return { method, headers, signal, url: URL_OF_SDK } as unknown as Request;
 }
 
-/** The request as the SDK reads it, which gets the body apart; ends when the client disconnects. */
-function webRequest({ request, signal }: RouteRequest): Request {
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(request.headers))
-    for (const one of [value ?? []].flat()) headers.append(name, one);
-  return new Request(URL_OF_SDK, { method: request.method ?? 'GET', headers, signal });
-}
-
 /** Sends an answer, which may be a stream; it ends when the client disconnects. */
 async function send({ response, signal }: RouteRequest, answer: Response): Promise<void> {
   if (signal.aborted) return;
   const headers = { ...Object.fromEntries(answer.headers), ...HEADERS };
   if (!answer.body || isJsonContentType(answer.headers.get('content-type'))) {
-    const bytes = Buffer.from(await answer.arrayBuffer());
-    response.writeHead(answer.status, { ...headers, 'content-length': bytes.length }).end(bytes);
+    // A text leaves with the headers in one write.
+    const text = await answer.text();
+    const length = Buffer.byteLength(text);
+    response.writeHead(answer.status, { ...headers, 'content-length': length }).end(text);
     return;
   }
   response.writeHead(answer.status, headers);

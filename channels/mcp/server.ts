@@ -36,7 +36,25 @@ const COMPLETIONS_MAX = 100;
 
 export type ServerInfo = { readonly name: string; readonly version: string };
 
-export function mcpServer(catalog: Catalog, info: ServerInfo): Server {
+/** What clients may cache. */
+const CACHE_HINTS = {
+  'server/discover': LIST_CACHE,
+  'tools/list': LIST_CACHE,
+  'prompts/list': LIST_CACHE,
+  'resources/list': { ttlMs: 0, cacheScope: 'private' },
+  'resources/templates/list': LIST_CACHE,
+  'resources/read': { ttlMs: 0, cacheScope: 'private' },
+} as const;
+
+/**
+ * @param methods those of tools are enough for the request of a tool: a server is made for each
+ *   request, and most of its cost is its methods. It declares the same capabilities.
+ */
+export function mcpServer(
+  catalog: Catalog,
+  info: ServerInfo,
+  methods: 'all' | 'tools' = 'all',
+): Server {
   const { instructions, resources, prompts, complete, tasks, skills, logging } = catalog;
   const { verifyRequestState: verify } = catalog;
   const server = new Server(info, {
@@ -57,16 +75,10 @@ export function mcpServer(catalog: Catalog, info: ServerInfo): Server {
     },
     ...(instructions === undefined ? {} : { instructions }),
     ...(verify ? { requestState: { verify } } : {}),
-    cacheHints: {
-      'server/discover': LIST_CACHE,
-      'tools/list': LIST_CACHE,
-      'prompts/list': LIST_CACHE,
-      'resources/list': { ttlMs: 0, cacheScope: 'private' },
-      'resources/templates/list': LIST_CACHE,
-      'resources/read': { ttlMs: 0, cacheScope: 'private' },
-    },
+    cacheHints: CACHE_HINTS,
   });
   serveTools(server, catalog);
+  if (methods === 'tools') return server;
   if (resources) serveResources(server, resources);
   if (prompts) servePrompts(server, prompts);
   if (complete) {

@@ -93,6 +93,8 @@ export class DiskWatch {
   }
 
   #error(): TroupeError | undefined {
+    // Asked for every message.
+    if (!this.#isReadOnly) return undefined;
     const why = this.fault();
     return why === undefined
       ? undefined

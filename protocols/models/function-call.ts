@@ -132,15 +132,21 @@ export const envelopeOfCall = (
   const { name } = call.function;
   const spec = callable(specs).find((one) => functionNameOf(one) === name);
   if (!spec) throw noSuchFunction(name);
-  const fields = argumentsIn(call);
-  return {
-    ...head,
-    version: '1.0',
-    action: spec.action,
-    action_version: spec.action_version,
-    payload: { ...fields, schema_version: newestSchema(spec) },
-  };
+  return envelopeOfArguments(spec, argumentsIn(call), head);
 };
+
+/** The same for an action that is known, with arguments that are JSON. */
+export const envelopeOfArguments = (
+  spec: ActionSpec,
+  args: Readonly<Record<string, unknown>>,
+  head: CallHead,
+): Envelope => ({
+  ...head,
+  version: '1.0',
+  action: spec.action,
+  action_version: spec.action_version,
+  payload: { ...args, schema_version: newestSchema(spec) },
+});
 
 const noSuchFunction = (name: string): TroupeError => {
   const meant = actionOfFunction(name);
@@ -151,14 +157,17 @@ const noSuchFunction = (name: string): TroupeError => {
   );
 };
 
-const argumentsIn = ({ function: { name, arguments: text } }: FunctionCall): object => {
+const argumentsIn = ({
+  function: { name, arguments: text },
+}: FunctionCall): Record<string, unknown> => {
   let value: unknown;
   try {
     value = text.trim() === '' ? {} : JSON.parse(text);
   } catch (cause) {
     throw new TroupeError('INVALID_ARGUMENT', `the arguments of ${name} are not JSON`, { cause });
   }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>;
   throw new TroupeError('INVALID_ARGUMENT', `the arguments of ${name} must be one JSON object`);
 };
 

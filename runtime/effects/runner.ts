@@ -204,8 +204,10 @@ export class EffectRunner {
       const problem = problemOf(output, `the result of '${intent.src}'`);
       if (problem) return failed(problem);
       signal.throwIfAborted();
-      const end = effect.workspace === 'discard' ? workspaces.close() : workspaces.save();
-      await orAborted(end, signal);
+      if (!workspaces.endUnused()) {
+        const end = effect.workspace === 'discard' ? workspaces.close() : workspaces.save();
+        await orAborted(end, signal);
+      }
       return { kind: 'done', output };
     } catch (error) {
       return failed(errorData(error));

@@ -36,6 +36,13 @@ export class WorkspacesOfEffect {
     return opening;
   }
 
+  /** Ends it if no workspace was opened, as of most effects; returns whether it did. */
+  endUnused(): boolean {
+    if (this.#opened.size > 0) return false;
+    this.#ended = true;
+    return true;
+  }
+
   /** @throws TroupeError as `Workspace.save` does; then nothing is closed yet: `abandon` does it */
   async save(): Promise<void> {
     this.#ended = true;
@@ -54,6 +61,7 @@ export class WorkspacesOfEffect {
   }
 
   async #close(abandoned: boolean): Promise<void> {
+    if (this.endUnused()) return;
     this.#ended = true;
     const closings = [...this.#opened.values()].map(async (opening) => {
       const workspace = await opening.catch(() => undefined);

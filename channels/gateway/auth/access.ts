@@ -156,7 +156,7 @@ export const hostAllowed = ({
   /** base URL of this gateway for other programs */
   readonly publicUrl: string;
 }): boolean => {
-  if (!isLoopback(localAddress)) return true;
+  if (!isLoopback(localAddress) || isLoopback(host.replace(/:\d+$/, ''))) return true;
   if (!URL.canParse(`http://${host}`)) return false;
   const { hostname: name } = new URL(`http://${host}`);
   return isLoopback(name) || name === new URL(publicUrl).hostname || name === OWN_NAME;

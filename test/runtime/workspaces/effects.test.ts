@@ -126,6 +126,18 @@ it('a failed effect saves no files', async () => {
   expect(await found(workspaces, a)).toEqual({});
 });
 
+it('an effect that has ended without a workspace opens none', async () => {
+  let open: (() => Promise<Workspace>) | undefined;
+  const running = attempt({
+    run: async (_, context) => {
+      open = () => context.workspace();
+      return 'done';
+    },
+  });
+  expect(await outcomeOf(running)).toEqual({ kind: 'done', output: 'done' });
+  await expect(open?.()).rejects.toThrow('the effect has ended');
+});
+
 it('an effect that declares to discard saves nothing', async () => {
   const running = attempt({
     workspace: 'discard',
