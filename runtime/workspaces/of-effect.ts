@@ -36,6 +36,13 @@ export class WorkspacesOfEffect {
     return opening;
   }
 
+  /** Ends an attempt without an open workspace. Returns false, and does nothing, if it has one. */
+  endEmpty(): boolean {
+    if (this.#opened.size > 0) return false;
+    this.#ended = true;
+    return true;
+  }
+
   /** @throws TroupeError as `Workspace.save` does; then nothing is closed yet: `abandon` does it */
   async save(): Promise<void> {
     this.#ended = true;
