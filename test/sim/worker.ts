@@ -38,6 +38,8 @@ export type WorkerOptions = {
   readonly supervisor: Address;
   readonly snapshotEvery: number;
   readonly journalTail: number;
+  /** embedded: outcomes of effects need no mailbox entry (G6) */
+  readonly ownOutcomes: boolean;
   readonly log: Log;
   /** rows on this worker's disk, or the store's */
   readonly state: State;
@@ -97,7 +99,7 @@ export class SimWorker {
       transcripts: this.#transcripts,
       publish,
       report: (actor, intent, attempt, outcome, cls) =>
-        (cls === 'once'
+        (cls === 'once' || !options.ownOutcomes
           ? undefined
           : this.#owners.get(shardOf(actor, shards))?.report({ intent, attempt, outcome })) ??
         this.entryPoint.report(actor, intent, attempt, outcome),
