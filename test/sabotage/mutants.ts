@@ -307,7 +307,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a poisoned repeat',
-    seed: 149,
+    seed: 89,
     breaks: 'K2, E1: an input that has its turn is made poison',
     changes: [
       {
@@ -320,7 +320,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'stash released after the mail',
-    seed: 367,
+    seed: 538,
     breaks: 'I4, B3: a message that waited is overtaken by one that was sent after it',
     changes: [
       {
