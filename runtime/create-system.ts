@@ -29,6 +29,7 @@ import { createIndex, inspectActor, listDomains, rowIn } from './reads.ts';
 import { lateActors } from './inspect/late-actors.ts';
 import { LogTranscripts } from './transcripts.ts';
 import type { ClientAnswer, Outside } from './shard/commit/after-commit.ts';
+import type { OutcomeReport } from './shard/input/outcome-queue.ts';
 import type { Intent } from './shard/turn/intents.ts';
 import { registeredCharts } from './statechart/picture/registered-charts.ts';
 import { checkedReads, type ReadableState } from './state/checked-reads.ts';
@@ -212,7 +213,8 @@ class RunningSystem implements System {
       past: (actor, turn) => this.actors.past(actor, turn),
       now: (actor) => this.#logClockMs(actor),
       publish: (topic, event) => bus.publish(topic, event),
-      report: (actor, intent, attempt, outcome) =>
+      report: (actor, intent, attempt, outcome, cls) =>
+        this.#reportToOwner(actor, { intent, attempt, outcome }, cls) ??
         this.#client.report(actor, intent, attempt, outcome),
       services: options.services,
       tenantWeights: options.tenantWeights,
@@ -220,6 +222,19 @@ class RunningSystem implements System {
       workspaces: options.workspaces,
       alarm: this.#alarm,
     });
+  }
+
+  /**
+   * Without a mailbox entry, if the owner accepts that. Not that of a `once` effect, which must not
+   * be lost: it is never run again.
+   */
+  #reportToOwner(
+    actor: Address,
+    report: OutcomeReport,
+    cls: Intent['cls'],
+  ): Promise<void> | undefined {
+    if (cls === 'once') return undefined;
+    return this.#hosting.report(shardOf(actor, this.#o.shards), report);
   }
 
   async start(): Promise<void> {

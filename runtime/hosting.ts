@@ -7,6 +7,7 @@ import type { HandedOver } from './effects/dispatch.ts';
 import type { Floors } from './fairness/admission.ts';
 import type { Labels } from './labels.ts';
 import type { Position } from './log/log.ts';
+import type { OutcomeReport } from './shard/input/outcome-queue.ts';
 import type { Intent } from './shard/turn/intents.ts';
 import { Shards, type ShardsOptions } from './shards.ts';
 import type { DamageReports } from './state/checked-reads.ts';
@@ -33,6 +34,8 @@ export interface Hosting extends DamageReports {
   workerWith(labels: Labels, shard: number): string | undefined;
   /** Hands an effect to that worker. */
   handTo(node: string, id: string, intent: Intent): Promise<HandedOver>;
+  /** As `OwnedShard.report`. */
+  report(shard: number, report: OutcomeReport): Promise<void> | undefined;
   /** The outcome of an effect that does not run here is no longer needed. */
   abortElsewhere(id: string): void;
   /** Resolves when readers here see a record; undefined where they always do. */
@@ -117,6 +120,10 @@ export class EmbeddedHosting implements Hosting {
 
   async handTo(): Promise<HandedOver> {
     return 'refused';
+  }
+
+  report(shard: number, report: OutcomeReport): Promise<void> | undefined {
+    return this.#shards.report(shard, report);
   }
 
   abortElsewhere(): void {}

@@ -13,6 +13,7 @@ import type { Blobs } from './blobs/blobs.ts';
 import type { Clock } from './clock/clock.ts';
 import type { Log } from './log/log.ts';
 import type { Outside } from './shard/commit/after-commit.ts';
+import type { OutcomeReport } from './shard/input/outcome-queue.ts';
 import { ShardOwner } from './shard/owner.ts';
 import type { OwnerOptions } from './shard/owner-options.ts';
 import { DEFAULT_LIMITS, type Limits } from './shard/limits.ts';
@@ -79,6 +80,11 @@ export class Shards {
   /** A reader found a row of the shard damaged. */
   damaged(shard: number, error: TroupeError): void {
     this.#owners.get(shard)?.fail(error);
+  }
+
+  /** As `OwnedShard.report`. */
+  report(shard: number, report: OutcomeReport): Promise<void> | undefined {
+    return this.#owners.get(shard)?.report(report);
   }
 
   /** As `Retention.trimmedAll`. @throws TroupeError UNAVAILABLE when the shard is not owned here */

@@ -18,6 +18,7 @@ import type { Position } from '../log/log.ts';
 import type { CellFormat } from '../cell-format.ts';
 import { FORMAT } from '../shard/commit/record-format.ts';
 import { NOTHING_OWNED } from '../shard/owner.ts';
+import type { OutcomeReport } from '../shard/input/outcome-queue.ts';
 import type { Intent } from '../shard/turn/intents.ts';
 import { Shards, type ShardsOptions } from '../shards.ts';
 import type { NodeStatus, ShardStatus } from '../system.ts';
@@ -176,6 +177,10 @@ export class ClusterNode implements Hosting {
 
   adopt(ids: readonly string[], orphaned: (id: string) => void): () => void {
     return this.#runningEffects.adopt(ids, orphaned);
+  }
+
+  report(shard: number, report: OutcomeReport): Promise<void> | undefined {
+    return this.#shards.report(shard, report);
   }
 
   abortElsewhere(id: string): void {

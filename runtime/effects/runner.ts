@@ -1,6 +1,6 @@
 /**
  * EffectRunner: runs the effects that committed intents request (rule G), and reports their
- * outcomes as mailbox entries until the log has answered (G6). Several run at once; past the limit
+ * outcomes until they are stored (G6). Several run at once; past the limit
  * they wait, and tenants take turns by weight. An effect with `takesSlot: false` never waits.
  *
  * Boundary: it knows nothing about the state of shards. Effect classes handle an effect that runs
@@ -39,12 +39,13 @@ export type EffectRunnerOptions = {
   readonly publish: (topic: string, event: Message) => void;
   /** what the log's clock shows, for effects of this actor; default this process's wall clock */
   readonly now?: (actor: Address) => number;
-  /** appends the outcome to the actor's mailbox; rejects when it is not known to be stored */
+  /** stores the outcome as an input of the actor; rejects when it is not known to be stored */
   readonly report: (
     actor: Address,
     intent: string,
     attempt: number,
     outcome: Outcome,
+    cls: Intent['cls'],
   ) => Promise<void>;
   readonly services: unknown;
   /** absent: opening a workspace fails with UNAVAILABLE */
@@ -213,7 +214,7 @@ export class EffectRunner {
       return failed(errorData(error));
     } finally {
       cancel();
-      this.#abandon(intent, workspaces);
+      if (!workspaces.endUnused()) this.#abandon(intent, workspaces);
     }
   }
 
@@ -238,7 +239,7 @@ export class EffectRunner {
     ) {
       if (this.#stopped || this.#running.get(id) !== running) return;
       try {
-        await report(intent.actor, id, intent.attempt, outcome);
+        await report(intent.actor, id, intent.attempt, outcome, intent.cls);
         return this.#forget(id, running);
       } catch {
         await new Promise<void>((resolve) => clock.after(backoffMs, resolve));

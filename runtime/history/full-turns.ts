@@ -68,7 +68,13 @@ const removesActor = ({ puts, actor }: OpenTurn): boolean =>
  * for so long that the garbage collector moves it twice.
  */
 export const encodeFullTurn = ({ now, aheadMs, turn }: FullTurn): Buffer =>
-  encode([now, aheadMs, packTurn({ ...turn, puts: storedPuts(turn) }), packSource(turn.source)]);
+  encode([
+    now,
+    aheadMs,
+    // The source has its outcome.
+    packTurn({ ...turn, puts: storedPuts(turn), outcome: undefined }),
+    packSource(turn.source),
+  ]);
 
 /** Turns as bytes, to be sent to a program that replays them. */
 export const packFullTurns = (turns: readonly FullTurn[]): Buffer =>

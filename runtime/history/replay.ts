@@ -186,8 +186,7 @@ export class Stage {
           const row = encodeIntent({ ...source.intent, input: null });
           this.#fold.put([TABLE.intent, intent, row]);
         }
-        const { cell } = this.#parts.world;
-        return (t) => onOutcome(t, { kind: 'outcome', cell, intent, attempt, outcome }, byMachine);
+        return (t) => onOutcome(t, { intent, attempt, outcome }, byMachine);
       }
       case 'timer':
         return this.#timer(input.slice(1), source.name);

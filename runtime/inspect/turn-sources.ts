@@ -16,6 +16,7 @@ import {
   type RowPut,
   type Turn,
 } from '../shard/commit/records.ts';
+import type { OutcomeReport } from '../shard/input/outcome-queue.ts';
 import { decodeIntent, type Intent } from '../shard/turn/intents.ts';
 import type { Stashed } from '../shard/turn/stash.ts';
 import type { TurnSource } from '../shard/turn/turn-source.ts';
@@ -59,6 +60,7 @@ export class TurnSources {
     const rest = turn.input.slice(1);
     if (kind === 't') return this.#timer(rest);
     if (kind === 's') return this.#stashed(rest);
+    if (turn.outcome) return this.#outcome({ ...reportOf(rest), outcome: turn.outcome });
     return this.#message(kind === 'c' ? 'control' : 'data', rest, turn);
   }
 
@@ -86,7 +88,7 @@ export class TurnSources {
     return item && { kind: 'message', item };
   }
 
-  #outcome({ intent: id, attempt, outcome }: Extract<MailEntry, { kind: 'outcome' }>): TurnSource {
+  #outcome({ intent: id, attempt, outcome }: OutcomeReport): TurnSource {
     return { kind: 'outcome', id, attempt, outcome, ...defined({ intent: this.intent(id) }) };
   }
 
@@ -112,6 +114,12 @@ type MailPage = {
   readonly to: Position;
   readonly entries: ReadonlyMap<Position, LogEntry>;
 };
+
+/** @param ref `1.…`: attempt and intent */
+function reportOf(ref: string): Omit<OutcomeReport, 'outcome'> {
+  const end = ref.indexOf('.');
+  return { attempt: Number(ref.slice(0, end)), intent: ref.slice(end + 1) };
+}
 
 /** A client's message as its turn received it (`onClientEntry`). */
 function delivered(

@@ -5,7 +5,7 @@
  *
  * Boundary: `owner.ts` decides when a shard becomes owned and what a failure means for it.
  */
-import { journalSubject } from '../../protocols/subjects.ts';
+import { journalSubject, mailboxSubject } from '../../protocols/subjects.ts';
 import type { Position } from '../log/log.ts';
 import type { ShardStatus } from '../system.ts';
 import { ActivatedActors } from './turn/activated-actors.ts';
@@ -19,12 +19,14 @@ import { openIntents } from './turn/intents.ts';
 import type { Journal } from './commit/journal.ts';
 import { Keys } from './turn/keys.ts';
 import { MailboxInput } from './input/mailbox-input.ts';
+import type { OutcomeReport } from './input/outcome-queue.ts';
 import type { OwnerOptions } from './owner-options.ts';
 import { asPoison } from './input/poison.ts';
 import { decodeOut, type JournalRecord } from './commit/records.ts';
 import type { RecordWriter } from './commit/record-writer.ts';
 import { Relay } from './commit/relay.ts';
 import { Retention } from './recovery/retention.ts';
+import { roughBytes } from './limits.ts';
 import type { ShardTime } from './shard-time.ts';
 import type { SnapshotBlob } from './recovery/snapshot.ts';
 import { Upkeep } from './recovery/upkeep.ts';
@@ -49,6 +51,8 @@ export type ShardEvents = {
 
 /** While the crash-loop guard is active, delay of the first input after the start. */
 const FIRST_INPUT_DELAY_MS = 100;
+/** A larger outcome has a mailbox entry of its own. */
+const OWN_OUTCOME_BYTES_MAX = 2 ** 16;
 
 export class OwnedShard {
   readonly #o: OwnerOptions;
@@ -66,6 +70,8 @@ export class OwnedShard {
   readonly #upkeep: Upkeep;
   #accepts = false;
   #isTooEarly = false;
+  /** outcomes of this turn of the event loop wait for its end */
+  #isReported = false;
   #group: Group | undefined;
   #inFlight: Promise<void> | undefined;
   #snapshot: SnapshotBlob | undefined;
@@ -130,6 +136,29 @@ export class OwnedShard {
       this.#events.onFailed(error);
     }
   };
+
+  /**
+   * Accepts the outcome of an effect of this process without a mailbox entry (G6). Resolves when it
+   * is accepted; rejects when this owner ends before. Undefined: report it to the mailbox, because
+   * the log is not atomic, the outcome is large, or the crash-loop guard has to announce it.
+   */
+  report(report: OutcomeReport): Promise<void> | undefined {
+    const { log, env, world } = this.#o;
+    if (!log.atomic || !this.#accepts || this.#crashLoop.on) return undefined;
+    if (roughBytes(report.outcome) > OWN_OUTCOME_BYTES_MAX) return undefined;
+    const accepted = log
+      .last(mailboxSubject(env, world.shard, 'data'))
+      .then((behind) => this.#input.outcomes.add(report, behind));
+    if (!this.#isReported) {
+      this.#isReported = true;
+      // Effects that end in the same turn of the event loop share a record.
+      (this.#o.atTurnEnd ?? setImmediate)(() => {
+        this.#isReported = false;
+        this.wake();
+      });
+    }
+    return accepted;
+  }
 
   /** The log's clock was read: timers may be due at other times now. */
   timeMeasured(): void {

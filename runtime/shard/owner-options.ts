@@ -25,6 +25,8 @@ export type OwnerOptions = {
   readonly transcripts?: Pick<LogTranscripts, 'writer' | 'passivate'>;
   /** called when the shard is lost or quarantined */
   readonly onEnd: (status: 'lost' | 'quarantined', why: string) => void;
+  /** calls at the end of the turn of the event loop; default setImmediate */
+  readonly atTurnEnd?: (call: () => void) => void;
   /** called after every committed record */
   readonly onCommitted?: () => void;
   /** interval at which an idle owner reads the journal (A7); default 1,000 */

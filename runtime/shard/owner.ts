@@ -11,6 +11,7 @@ import type { Position } from '../log/log.ts';
 import type { ShardStatus } from '../system.ts';
 import { isDamagedRow } from '../state/checked-reads.ts';
 import { Journal } from './commit/journal.ts';
+import type { OutcomeReport } from './input/outcome-queue.ts';
 import { formatNeeded } from './commit/record-format.ts';
 import { loadShard } from './recovery/load.ts';
 import { OwnedShard } from './owned-shard.ts';
@@ -74,6 +75,11 @@ export class ShardOwner {
     this.#life = { state: 'handingOff', owned };
     await owned.handOff(to);
     this.abandon();
+  }
+
+  /** As `OwnedShard.report`. */
+  report(report: OutcomeReport): Promise<void> | undefined {
+    return this.#life.state === 'owned' ? this.#life.owned.report(report) : undefined;
   }
 
   /** As `Retention.trimmedAll`. @throws TroupeError UNAVAILABLE when the shard is not owned here */

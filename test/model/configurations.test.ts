@@ -27,6 +27,7 @@ const quickFloors: Record<keyof typeof quick, Floor> = {
   'cold start with snapshot': [16_734, 270],
   'once effect, unknown append, take-over, again': [24_329, 126],
   'embedded: once effect, crash, take-over, doubled outcome': [24_082, 664],
+  'embedded: outcome in a record, unknown append, crash, take-over': [72_399, 402],
   'timer, unknown append and take-over': [1_803, 28],
   'embedded: replaced idle owner whose successor dies': [66_654, 1_775],
   'embedded: unknown append, crash and take-over': [25_452, 228],

@@ -46,6 +46,8 @@ export type Configuration = {
   readonly relayWhilePending: boolean;
   /** the message whose turn opens an effect of class `once` */
   readonly onceBy: ClientMessage | null;
+  /** embedded: an outcome may be in a record without a mailbox entry (G6) */
+  readonly ownOutcomes: boolean;
   /** the message whose turn arms a timer */
   readonly timerBy: ClientMessage | null;
   /** the shard that takes snapshots and trims its journal */
@@ -73,6 +75,7 @@ export function configure(sketch: Sketch): Configuration {
     atomicRelay: sketch.atomicRelay ?? false,
     relayWhilePending: sketch.relayWhilePending ?? false,
     onceBy: sketch.onceBy ?? null,
+    ownOutcomes: sketch.ownOutcomes ?? false,
     timerBy: sketch.timerBy ?? null,
     snapshotShard: sketch.snapshotShard ?? 0,
     trimMail: sketch.trimMail ?? false,
@@ -154,6 +157,15 @@ export const quick = {
     crash: 1,
     takeOver: [1, 0],
     client: 1,
+  }),
+  'embedded: outcome in a record, unknown append, crash, take-over': configure({
+    clients: oneMessage,
+    atomicRelay: true,
+    onceBy: 'c0',
+    ownOutcomes: true,
+    unknown: 1,
+    crash: 1,
+    takeOver: [1, 0],
   }),
   'timer, unknown append and take-over': configure({
     clients: oneMessage,

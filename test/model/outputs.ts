@@ -3,6 +3,7 @@
  */
 import type { Scene } from './commit.ts';
 import { appendSteps, build, emit, journalOf, named } from './commit.ts';
+import { turnOfOutcome } from './turns.ts';
 import type { Process, ShardState, World } from './world.ts';
 import { fold, putMail, withProcess, withShard } from './world.ts';
 
@@ -130,11 +131,20 @@ function tryAgain(scene: Scene): void {
 function runnerSteps(scene: Scene): void {
   const done = putMail(become(scene, { runner: false }), 0, { kind: 'outcome' });
   emit(scene, 'G6', named(scene, 'runner reports'), done);
+  if (scene.configuration.ownOutcomes) ownOutcomeSteps(scene);
   const { faults } = scene.world;
   if (faults.client === 0) return;
   const twice = putMail(done, 0, { kind: 'outcome' });
   const next = { ...twice, faults: { ...faults, client: faults.client - 1 } };
   emit(scene, 'G6', named(scene, 'runner reports twice'), next, 'fault');
+}
+
+/** G6: the record of its turn contains the outcome; the runner keeps it until the record counts. */
+function ownOutcomeSteps(scene: Scene): void {
+  const { world, process } = scene;
+  const turn = turnOfOutcome(process.state, world.effects.again);
+  if (turn.intent) appendSteps(scene, 'G6', 'commits the outcome', build(scene, { turns: [turn] }));
+  else emit(scene, 'G6', named(scene, 'runner forgets'), become(scene, { runner: false }));
 }
 
 // ---- H. timers

@@ -66,14 +66,19 @@ function turnOf(
       return alreadySeen.has(entry.key) ? {} : turnOfClient(configuration, state, entry.key, epoch);
     case 'links':
       return turnOfLinks(configuration, state, entry.first, entry.bodies);
-    case 'outcome': // E4: closes the intent, also one that is unknown or will be tried again
-      return ['started', 'unknown'].includes(state.intent.state) ||
-        (state.intent.state === 'open' && againEver > 0)
-        ? { intent: { ...state.intent, state: 'closed' } }
-        : {};
+    case 'outcome':
+      return turnOfOutcome(state, againEver);
     case 'timer':
       return { timer: 'fired', applied: ['timer'] };
   }
+}
+
+/** E4: closes the intent, also one that is unknown or will be tried again. */
+export function turnOfOutcome({ intent }: ShardState, againEver: number): Turn {
+  const isOpen = intent.state === 'open' && againEver > 0;
+  return ['started', 'unknown'].includes(intent.state) || isOpen
+    ? { intent: { ...intent, state: 'closed' } }
+    : {};
 }
 
 /** F3: a known key causes no turn of the machine. */

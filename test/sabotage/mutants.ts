@@ -320,7 +320,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'stash released after the mail',
-    seed: 32,
+    seed: 538,
     breaks: 'I4, B3: a message that waited is overtaken by one that was sent after it',
     changes: [
       {

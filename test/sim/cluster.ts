@@ -31,6 +31,8 @@ export type ClusterOptions = {
   readonly limits: Partial<Limits>;
   readonly snapshotEvery: number;
   readonly journalTail: number;
+  /** embedded: outcomes of effects need no mailbox entry (G6); default false */
+  readonly ownOutcomes?: boolean;
   /** a machine that restarts finds its rows again, or an empty disk */
   readonly keepsDisk: boolean;
 };
@@ -198,7 +200,7 @@ export class Cluster {
   #boot(machine: number): void {
     if (this.#over || this.#machines[machine]) return;
     const name = `w${machine}.${++this.#started}`;
-    const { durability, limits, snapshotEvery, journalTail, shards } = this.#o;
+    const { durability, limits, snapshotEvery, journalTail, ownOutcomes = false, shards } = this.#o;
     const skewMs = durability ? 0 : this.#random.pick([0, 0, -7_000, 90_000, 3_600_000]);
     const beliefs = this.#random.fork(`beliefs of ${name}`);
     const booted = new SimProcess(name, this.clock, skewMs);
@@ -212,6 +214,7 @@ export class Cluster {
         supervisor: BOSS,
         snapshotEvery,
         journalTail,
+        ownOutcomes,
         log,
         state,
         isFull: () => this.#full.has(machine),

@@ -9,6 +9,7 @@
 import { parseSubject } from '../../protocols/subjects.ts';
 import { type ActorRow, decodeActorRow } from '../../runtime/shard/turn/actor-row.ts';
 import { TABLE } from '../../runtime/shard/commit/fold.ts';
+import type { OutcomeReport } from '../../runtime/shard/input/outcome-queue.ts';
 import { decodeIntent, type Intent } from '../../runtime/shard/turn/intents.ts';
 import {
   decodeKept,
@@ -33,7 +34,7 @@ export type Taken = {
   readonly item?: OutItem;
   /** of a client: its key and the row that stores it */
   readonly client?: Extract<MailEntry, { kind: 'client' }>;
-  readonly outcome?: Extract<MailEntry, { kind: 'outcome' }>;
+  readonly outcome?: OutcomeReport;
   /** the intent of the outcome, as stored before the turn */
   readonly intent?: Intent;
   /** the id that the machine received as `meta.id`, if it is known */
@@ -41,6 +42,12 @@ export type Taken = {
   /** link `src/lane` and number */
   readonly link?: { readonly from: string; readonly n: number };
 };
+
+/** @param input `o`, attempt, `.`, intent */
+function ownOutcome(input: string): Omit<OutcomeReport, 'outcome'> {
+  const [attempt = ''] = input.slice(1).split('.', 1);
+  return { attempt: Number(attempt), intent: input.slice(attempt.length + 2) };
+}
 
 export type TurnView = {
   readonly shard: number;
@@ -188,7 +195,8 @@ export class Ledger {
   #turn(s: ShardLedger, turn: Turn, now: number): void {
     this.turns++;
     const { input } = turn;
-    if (!input.startsWith('s')) {
+    // An outcome without a mailbox entry is reported again to the next owner: E4 drops the copies.
+    if (!input.startsWith('s') && !turn.outcome) {
       if (s.inputs.has(input)) this.fault(`shard ${s.shard}: input ${input} has two turns`);
       s.inputs.add(input);
     }
@@ -228,21 +236,24 @@ export class Ledger {
     s.accepted.set(from, Math.max(high, n));
   }
 
-  #taken(s: ShardLedger, { input }: Turn): Taken {
+  #taken(s: ShardLedger, { input, outcome }: Turn): Taken {
     if (input.startsWith('s')) return this.#stashed(s, input.slice(1));
+    if (outcome) return this.#reported(s, { ...ownOutcome(input), outcome });
     const [lane, rest] = [input[0], input.slice(1)];
     if (lane !== 'm' && lane !== 'c') return {};
     const [position, index = '0'] = rest.split('.');
     const entry = this.mail.get(`${lane}${s.shard}`)?.[Number(position) - 1];
     if (!entry) return {};
-    if (entry.kind === 'outcome') {
-      const bytes = this.row(s.shard, TABLE.intent, entry.intent);
-      return { outcome: entry, ...(bytes ? { intent: decodeIntent(bytes) } : {}) };
-    }
+    if (entry.kind === 'outcome') return this.#reported(s, entry);
     if (entry.kind === 'client') return { item: entry.item, client: entry, seen: entry.item.id };
     const item = entry.items[Number(index)]!;
     const link = { from: `${entry.src}/${entry.lane}`, n: entry.n + Number(index) };
     return { item, link, seen: item.id };
+  }
+
+  #reported(s: ShardLedger, outcome: OutcomeReport): Taken {
+    const bytes = this.row(s.shard, TABLE.intent, outcome.intent);
+    return { outcome, ...(bytes ? { intent: decodeIntent(bytes) } : {}) };
   }
 
   #stashed(s: ShardLedger, key: string): Taken {

@@ -3,7 +3,7 @@
  * effect runner and the owners of its shards. It dies without notice, and its replacement is a new
  * worker.
  */
-import type { Address } from '../../protocols/address.ts';
+import { type Address, shardOf } from '../../protocols/address.ts';
 import { decode } from '../../protocols/codec.ts';
 import { createRegistry } from '../../runtime/actor/define-actor.ts';
 import { RunningEffects } from '../../runtime/cluster/running-effects.ts';
@@ -38,6 +38,8 @@ export type WorkerOptions = {
   readonly supervisor: Address;
   readonly snapshotEvery: number;
   readonly journalTail: number;
+  /** embedded: outcomes of effects need no mailbox entry (G6) */
+  readonly ownOutcomes: boolean;
   readonly log: Log;
   /** rows on this worker's disk, or the store's */
   readonly state: State;
@@ -96,7 +98,10 @@ export class SimWorker {
       past: () => Promise.reject(new Error('no effect reads the history')),
       transcripts: this.#transcripts,
       publish,
-      report: (actor, intent, attempt, outcome) =>
+      report: (actor, intent, attempt, outcome, cls) =>
+        (cls === 'once' || !options.ownOutcomes
+          ? undefined
+          : this.#owners.get(shardOf(actor, shards))?.report({ intent, attempt, outcome })) ??
         this.entryPoint.report(actor, intent, attempt, outcome),
       services: this.#world(),
       alarm: () => {},
@@ -153,6 +158,7 @@ export class SimWorker {
       snapshotEvery,
       journalTail,
       onCommitted: () => this.entryPoint.floors(shard, owner.status()),
+      atTurnEnd: (call) => void process.clock.after(0, call),
     });
     this.#owners.set(shard, owner);
     void owner.start().then(() => {

@@ -195,6 +195,8 @@ export class AfterCommits {
         return outside.abort(step.intent);
       case 'arm':
         return;
+      case 'reported':
+        return step.onCounts();
       case 'abandoned':
         return outside.abandoned?.(step.letter);
       case 'span':

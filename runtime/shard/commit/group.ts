@@ -11,7 +11,7 @@ import { roughBytes } from '../limits.ts';
 import { PendingRow } from '../turn/actor-row.ts';
 import type { TurnSource } from '../turn/turn-source.ts';
 import { outlineAtEnd, type TurnOutline } from './turn-outline.ts';
-import type { LinkMark, LinkTarget, OutItem, RowPut, Turn } from './records.ts';
+import type { LinkMark, LinkTarget, Outcome, OutItem, RowPut, Turn } from './records.ts';
 
 /**
  * What an owner does after the commit. Volatile: lost with the process, found again by the next
@@ -33,6 +33,8 @@ export type AfterCommit =
   | { readonly kind: 'abort'; readonly intent: string }
   | { readonly kind: 'arm'; readonly due: number; readonly timer: string }
   | { readonly kind: 'abandoned'; readonly letter: DeadLetterAsk }
+  /** the runner of an effect may forget its outcome */
+  | { readonly kind: 'reported'; readonly onCounts: () => void }
   /** of a turn that is traced */
   | { readonly kind: 'span'; readonly span: { end(): void } };
 
@@ -66,9 +68,10 @@ const bytesOf = ([, key, value]: FoldPut): number =>
   key.length + (value instanceof PendingRow ? value.roughBytes : (value?.length ?? 0));
 
 /** A turn of the group. Its rows of actors may not be encoded yet. */
-export type OpenTurn = Omit<Turn, 'puts' | 'state'> & {
+export type OpenTurn = Omit<Turn, 'puts' | 'state' | 'outcome'> & {
   puts: readonly FoldPut[];
   state?: unknown;
+  outcome?: Outcome;
   readonly source?: TurnSource | undefined;
   /** absent from turns that were read */
   readonly outline?: TurnOutline | undefined;
@@ -158,6 +161,13 @@ export class Group {
     this.after.push(...draft.after);
     if (draft.unstash) this.#unstash.add(draft.unstash);
     this.bytes += draft.bytes + 100;
+  }
+
+  /** Stores the input of the last turn with it: an outcome that no mailbox entry has (G6). */
+  attach(outcome: Outcome, onCounts: () => void): void {
+    this.turns.at(-1)!.outcome = outcome;
+    this.bytes += roughBytes(outcome);
+    this.after.push({ kind: 'reported', onCounts });
   }
 
   /** The turns as a record has them: with the bytes of their rows. */

@@ -93,7 +93,7 @@ export type Turn = {
   readonly turnNo: number;
   /**
    * `m12.3`: position and item of the mailbox, `c5.0`: of its control lane, `t…`: timer, `s…`:
-   * stash
+   * stash, `o1.…`: attempt and intent of an `outcome`
    */
   readonly input: string;
   readonly actor: string;
@@ -106,6 +106,8 @@ export type Turn = {
   /** state of the actor after the turn, if its row is with a later turn of the record */
   readonly state?: unknown;
   readonly out: readonly (readonly [target: LinkTarget, lane: Lane, n: number, item: OutItem])[];
+  /** its input, if no mailbox entry has it (G6) */
+  readonly outcome?: Outcome;
 };
 
 export type RecordHead = {
@@ -277,7 +279,7 @@ export const packTurn = (t: Turn) => [
   t.why ?? null,
   t.puts,
   t.out.map(([target, lane, n, item]) => [target, lane, n, packItem(item)]),
-  ...(t.state === undefined ? [] : [t.state]),
+  ...(t.outcome ? [t.state ?? null, t.outcome] : t.state === undefined ? [] : [t.state]),
 ];
 
 export function unpackTurn(a: Packed): Turn {
@@ -287,7 +289,8 @@ export function unpackTurn(a: Packed): Turn {
   return {
     ...turn,
     ...(why == null ? {} : { why }),
-    ...(a[8] === undefined ? {} : { state: a[8] }),
+    ...(a[8] == null ? {} : { state: a[8] }),
+    ...(a[9] === undefined ? {} : { outcome: a[9] }),
   };
 }
 

@@ -1,8 +1,8 @@
 /**
  * Selects the next inputs of a shard: control messages first (J4), then due timers (H4), then
- * stashed messages that are no longer deferred, then data messages. While the crash-loop guard is
- * active (rule K) the order is the same, one input at a time, each with a name by which it can be
- * blamed.
+ * stashed messages that are no longer deferred, then data messages and, among them in the order of
+ * their acceptance, outcomes of effects of this process. While the crash-loop guard is active (rule
+ * K) the order is the same, one input at a time, each with a name by which it can be blamed.
  */
 import type { Address } from '../../../protocols/address.ts';
 import { mailboxSubject } from '../../../protocols/subjects.ts';
@@ -17,6 +17,8 @@ import { byMachine, type InputHandlers } from './input-handlers.ts';
 import { acceptLinkItem, onMail } from './on-mail.ts';
 import { type MailInput, MailReader } from './mail-reader.ts';
 import { TimerQueue } from './timer-queue.ts';
+import { OutcomeQueue } from './outcome-queue.ts';
+import { onOutcome } from './outcomes.ts';
 import { nextStashed, type NextStashed, onStashed } from './unstash.ts';
 
 export type MailboxInputOptions = Timing & {
@@ -42,6 +44,8 @@ const HELD_MS = 1_000;
 
 export class MailboxInput {
   readonly timers: TimerQueue;
+  /** of effects that ran in this process; empty while the crash-loop guard is active */
+  readonly outcomes = new OutcomeQueue();
   /** actors whose stash may have something to take */
   readonly unstash = new Set<Address>();
   readonly #o: MailboxInputOptions;
@@ -75,7 +79,8 @@ export class MailboxInput {
     this.#dueTimer = undefined;
     for (const id of due) this.#runTimer(group, id, byMachine);
     while (this.#room(group)) {
-      if (!this.#takeUnstash(group) && !this.#takeMail(group, this.#data)) break;
+      if (this.#takeUnstash(group) || this.#takeOutcome(group)) continue;
+      if (!this.#takeMail(group, this.#data)) break;
     }
   }
 
@@ -98,6 +103,7 @@ export class MailboxInput {
     this.#data.close();
     this.#control.close();
     this.timers.close();
+    this.outcomes.close();
   }
 
   #reader(lane: 'data' | 'control', floor: Position): MailReader {
@@ -157,6 +163,16 @@ export class MailboxInput {
   #runTimer(group: Group, id: string, by: InputHandlers): void {
     const timer = findDueTimer(this.#o.parts, id);
     if (timer) writeTurn(this.#o.parts, group, `t${id}`, (t) => onTimer(t, timer, this.#o, by));
+  }
+
+  #takeOutcome(group: Group): boolean {
+    const next = this.outcomes.take(group.mailFloor);
+    if (!next) return false;
+    const { report, onCounts } = next;
+    const ref = `o${report.attempt}.${report.intent}`;
+    writeTurn(this.#o.parts, group, ref, (t) => onOutcome(t, report, byMachine));
+    group.attach(report.outcome, onCounts);
+    return true;
   }
 
   #runStashed(group: Group, next: NextStashed, by: InputHandlers): void {

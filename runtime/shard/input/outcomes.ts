@@ -15,11 +15,10 @@ import {
   type IntentHead,
   intentHeadOf,
 } from '../turn/intents.ts';
-import type { MailEntry, Outcome, TurnResult } from '../commit/records.ts';
+import type { Outcome, TurnResult } from '../commit/records.ts';
+import type { OutcomeReport } from './outcome-queue.ts';
 
-type OutcomeEntry = Extract<MailEntry, { kind: 'outcome' }>;
-
-export function onOutcome(t: TurnContext, entry: OutcomeEntry, by: InputHandlers): Verdict {
+export function onOutcome(t: TurnContext, entry: OutcomeReport, by: InputHandlers): Verdict {
   const bytes = t.fold.get(TABLE.intent, entry.intent);
   const intent = bytes && intentHeadOf(bytes);
   const { outcome, attempt } = entry;
@@ -64,7 +63,7 @@ const isCancellation = (outcome: Outcome): boolean =>
  */
 function reopen(
   t: TurnContext,
-  { intent: id }: OutcomeEntry,
+  { intent: id }: OutcomeReport,
   kind: 'notStarted' | 'again',
   intent: Intent,
 ): Verdict {
