@@ -61,7 +61,6 @@ export class WorkspacesOfEffect {
   }
 
   async #close(abandoned: boolean): Promise<void> {
-    if (this.endUnused()) return;
     this.#ended = true;
     const closings = [...this.#opened.values()].map(async (opening) => {
       const workspace = await opening.catch(() => undefined);
