@@ -70,6 +70,8 @@ export class OwnedShard {
   readonly #upkeep: Upkeep;
   #accepts = false;
   #isTooEarly = false;
+  /** effects that were requested under a former owner */
+  readonly #resumed = new Set<string>();
   /** outcomes of this turn of the event loop wait for its end */
   #isReported = false;
   #group: Group | undefined;
@@ -120,7 +122,9 @@ export class OwnedShard {
   /** Resumes the pending outputs and effects of the fold, and starts to process inputs. */
   start(): void {
     for (const { value } of this.#fold.committedRows(TABLE.out)) this.#relay.add(decodeOut(value));
-    this.#after.resume(openIntents(this.#fold));
+    const open = [...openIntents(this.#fold)];
+    for (const [id] of open) this.#resumed.add(id);
+    this.#after.resume(open);
     this.#accepts = true;
     if (this.#crashLoop.on) this.#delayFirstInput();
     else this.wake();
@@ -140,24 +144,28 @@ export class OwnedShard {
   /**
    * Accepts the outcome of an effect of this process without a mailbox entry (G6). Resolves when it
    * is accepted; rejects when this owner ends before. Undefined: report it to the mailbox, because
-   * the log is not atomic, the outcome is large, or the crash-loop guard has to announce it.
+   * the log is not atomic, the outcome is large, or the crash-loop guard has to announce it. Its
+   * outcome may be what ended the former process, so that of a resumed effect is stored first (K1).
    */
   report(report: OutcomeReport): Promise<void> | undefined {
     const { log, env, world } = this.#o;
     if (!log.atomic || !this.#accepts || this.#crashLoop.on) return undefined;
     if (roughBytes(report.outcome) > OWN_OUTCOME_BYTES_MAX) return undefined;
-    const accepted = log
-      .last(mailboxSubject(env, world.shard, 'data'))
-      .then((behind) => this.#input.outcomes.add(report, behind));
-    if (!this.#isReported) {
-      this.#isReported = true;
-      // Effects that end in the same turn of the event loop share a record.
-      (this.#o.atTurnEnd ?? setImmediate)(() => {
-        this.#isReported = false;
-        this.wake();
-      });
-    }
-    return accepted;
+    if (this.#resumed.has(report.intent)) return undefined;
+    return log.last(mailboxSubject(env, world.shard, 'data')).then((behind) => {
+      this.#wakeAtTurnEnd();
+      return this.#input.outcomes.add(report, behind);
+    });
+  }
+
+  /** Effects that end in the same turn of the event loop share a record. */
+  #wakeAtTurnEnd(): void {
+    if (this.#isReported) return;
+    this.#isReported = true;
+    (this.#o.atTurnEnd ?? setImmediate)(() => {
+      this.#isReported = false;
+      this.wake();
+    });
   }
 
   /** The log's clock was read: timers may be due at other times now. */

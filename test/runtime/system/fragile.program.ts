@@ -41,9 +41,10 @@ const openWorker = async (server: string) => {
 /** Effects that end the process if their input requests it. */
 const hands: Hands = {
   run: async (input, { attempt }) => {
-    const { kills = [] } = (input ?? {}) as { kills?: readonly number[] };
+    const { kills = [], ms = 0 } = (input ?? {}) as { kills?: readonly number[]; ms?: number };
+    await new Promise((resolve) => setTimeout(resolve, ms));
     if (kills.includes(attempt)) process.kill(process.pid, 'SIGKILL');
-    return { attempt };
+    return { attempt, ...(input as object) };
   },
 };
 

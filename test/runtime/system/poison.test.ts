@@ -150,3 +150,22 @@ describe('an effect that kills the process', TIMEOUT, () => {
     );
   });
 });
+
+// Its shard is busy, so the crash-loop guard ends before the effect does.
+it('an outcome of a slow effect that kills the process ends as poison', TIMEOUT, async () => {
+  const fragile = await Fragile.open();
+  const input = { endsProcess: true, ms: 1_500 };
+  await fragile.tell(bad, { type: 'work', cls: 'keyed', input });
+  const ended = async () => {
+    for (let n = 0; n < 70; n++) await fragile.tell(neighbour, { type: 'do', n });
+    return eventually(async () => {
+      const letters = await fragile.letters();
+      expect(letters).not.toEqual([]);
+      return letters;
+    });
+  };
+  let letters: unknown = await ended();
+  for (; letters === DIED && fragile.starts < STARTS; letters = await ended())
+    await fragile.start();
+  expect(letters).toMatchObject([{ reason: 'POISON', to: bad }]);
+});

@@ -69,6 +69,8 @@ const bare = ({ meta: _, ...event }: Event): Message => event;
 
 const outcomeOf = (event: unknown): Message => {
   const { output, error } = event as { output?: unknown; error?: ErrorData };
+  if ((output as { endsProcess?: boolean } | undefined)?.endsProcess)
+    process.kill(process.pid, 'SIGKILL');
   return error ? { type: 'failed', error } : { type: 'done', output };
 };
 
