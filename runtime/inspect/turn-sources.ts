@@ -115,10 +115,10 @@ type MailPage = {
   readonly entries: ReadonlyMap<Position, LogEntry>;
 };
 
-/** @param ref `1.…`: attempt and intent */
+/** @param ref `0.1.…`: attempt and intent */
 function reportOf(ref: string): Omit<OutcomeReport, 'outcome'> {
-  const end = ref.indexOf('.');
-  return { attempt: Number(ref.slice(0, end)), intent: ref.slice(end + 1) };
+  const [, attempt, ...intent] = ref.split('.');
+  return { attempt: Number(attempt), intent: intent.join('.') };
 }
 
 /** A client's message as its turn received it (`onClientEntry`). */

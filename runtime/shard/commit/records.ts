@@ -93,7 +93,8 @@ export type Turn = {
   readonly turnNo: number;
   /**
    * `m12.3`: position and item of the mailbox, `c5.0`: of its control lane, `t…`: timer, `s…`:
-   * stash, `o1.…`: attempt and intent of an `outcome`
+   * stash, `o0.1.…`: attempt and intent of an `outcome`. Programs from before those look for a
+   * mailbox entry at position 0, which does not exist
    */
   readonly input: string;
   readonly actor: string;

@@ -169,7 +169,7 @@ export class MailboxInput {
     const next = this.outcomes.take(group.mailFloor);
     if (!next) return false;
     const { report, onCounts } = next;
-    const ref = `o${report.attempt}.${report.intent}`;
+    const ref = `o0.${report.attempt}.${report.intent}`;
     writeTurn(this.#o.parts, group, ref, (t) => onOutcome(t, report, byMachine));
     group.attach(report.outcome, onCounts);
     return true;

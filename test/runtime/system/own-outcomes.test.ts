@@ -54,7 +54,7 @@ it('the record of its turn contains the outcome, and the mailbox does not', asyn
   expect((await mail()).map(({ kind }) => kind)).toEqual(['client']);
   const [turn] = (await turns()).filter(({ outcome }) => outcome !== undefined);
   expect(turn).toMatchObject({
-    input: expect.stringMatching(/^o1\.t\/puppet\/a\|/),
+    input: expect.stringMatching(/^o0\.1\.t\/puppet\/a\|/),
     outcome: { kind: 'done', output: 'result' },
     result: 'applied',
   });
