@@ -5,6 +5,7 @@
  *
  * Boundary: `owner.ts` decides when a shard becomes owned and what a failure means for it.
  */
+import { decode, encode } from '../../protocols/codec.ts';
 import { journalSubject, mailboxSubject } from '../../protocols/subjects.ts';
 import type { Position } from '../log/log.ts';
 import type { ShardStatus } from '../system.ts';
@@ -22,7 +23,7 @@ import { MailboxInput } from './input/mailbox-input.ts';
 import type { OutcomeReport } from './input/outcome-queue.ts';
 import type { OwnerOptions } from './owner-options.ts';
 import { asPoison } from './input/poison.ts';
-import { decodeOut, type JournalRecord } from './commit/records.ts';
+import { decodeOut, type JournalRecord, type Outcome } from './commit/records.ts';
 import type { RecordWriter } from './commit/record-writer.ts';
 import { Relay } from './commit/relay.ts';
 import { Retention } from './recovery/retention.ts';
@@ -152,9 +153,11 @@ export class OwnedShard {
     if (!log.atomic || !this.#accepts || this.#crashLoop.on) return undefined;
     if (roughBytes(report.outcome) > OWN_OUTCOME_BYTES_MAX) return undefined;
     if (this.#resumed.has(report.intent)) return undefined;
+    // The effect may keep its result and change it; an entry would be a copy, too.
+    const own = { ...report, outcome: decode<Outcome>(encode(report.outcome)) };
     return log.last(mailboxSubject(env, world.shard, 'data')).then((behind) => {
       this.#wakeAtTurnEnd();
-      return this.#input.outcomes.add(report, behind);
+      return this.#input.outcomes.add(own, behind);
     });
   }
 

@@ -95,3 +95,14 @@ it('an outcome has its turn after the messages that its effect sent before it en
   const inputs = (await turns()).map(({ input }) => input[0]);
   expect(inputs.indexOf('o')).toBe(101);
 });
+
+it('an effect that changes its result later does not change the state of its actor', async () => {
+  const result = { list: ['returned'] };
+  const { system: running, known, work } = await start({ run: async () => result });
+  await work('keyed');
+  const received = [{ output: { list: ['returned'] } }];
+  await eventually(() => expect(known()?.received).toMatchObject(received));
+  result.list.push('later');
+  await running.ask(a, { type: 'do' }, { principal, timeoutMs: 10_000 });
+  expect(known()?.received).toMatchObject(received);
+});
