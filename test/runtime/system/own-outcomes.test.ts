@@ -106,3 +106,21 @@ it('an effect that changes its result later does not change the state of its act
   await running.ask(a, { type: 'do' }, { principal, timeoutMs: 10_000 });
   expect(known()?.received).toMatchObject(received);
 });
+
+it('an outcome is not forgotten when the log answers late how far the mailbox goes', async () => {
+  const { log, ...rest } = createMemoryStore({ clock: systemClock });
+  const last: typeof log.last = async (subject) => {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    return log.last(subject);
+  };
+  const slow = new Proxy(log, {
+    get: (of, name) => {
+      if (name === 'last') return last;
+      const found: unknown = Reflect.get(of, name);
+      return typeof found === 'function' ? (found.bind(of) as unknown) : found;
+    },
+  });
+  const { known, work } = await start({ run: async () => 'result' }, { log: slow, ...rest });
+  await work('keyed');
+  await eventually(() => expect(known()?.received).toHaveLength(1), 5_000);
+});
