@@ -95,14 +95,21 @@ const modules = {
 };
 
 /**
+ * The imports of a file, and what is before them. Later ones are text: `troupe init` writes some.
+ */
+const HEAD = /^(?:\s|\/\*[^]*?\*\/|\/\/.*|import [^;]*;)*/;
+
+/**
  * Imports `Type` of TypeBox as a namespace, on as many lines: the bundler then refers to each
  * function by its own name, and reports one that is missing here.
  */
 export const withTypeNamespace = (text) =>
-  text.replaceAll(
-    /^import \{([^{}]*)\bType\b,?([^{}]*)\} from '@sinclair\/typebox';$/gm,
-    (_, before, after) =>
-      `import {${before}${after}} from '@sinclair/typebox'; import * as Type from 'light-type';`,
+  text.replace(HEAD, (head) =>
+    head.replaceAll(
+      /^import \{([^{}]*)\bType\b,?([^{}]*)\} from '@sinclair\/typebox';$/gm,
+      (_, before, after) =>
+        `import {${before}${after}} from '@sinclair/typebox'; import * as Type from 'light-type';`,
+    ),
   );
 
 const listed = Object.keys(modules).map((name) => name.replace('/', '\\/'));

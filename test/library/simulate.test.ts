@@ -3,17 +3,19 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Type } from '@sinclair/typebox';
-import { address } from 'troupe';
+import { address, defineActor, effect } from 'troupe';
 import { defineTool } from 'troupe/agents';
 import {
   expectCovered,
   exploreChart,
+  type Invariant,
   replayRecordings,
   say,
   simulate,
   type SimulationReplay,
 } from 'troupe/test';
 import { expect, test, vi } from 'vitest';
+import { setup } from 'xstate';
 import { Bank, bill, checkBill, mistakenBill } from '../../examples/testing/double-charge.ts';
 import { checkWorker, mistakenWorker, worker } from '../../examples/testing/endless-delegation.ts';
 import { checkExpense, expense, mistakenExpense } from '../../examples/testing/lost-approval.ts';
@@ -73,16 +75,51 @@ test('the replay file has the recorded turns, and another chart differs from the
   expect([...types]).toEqual(['bill']);
 });
 
-test('an outcome that is dropped after a kill is in the history', async () => {
-  // The process is killed before it commits the outcome: the effect runs again, and the outcome of
-  // one of the two attempts has no receiver.
+test('an outcome that is dropped, because its actor left the state, is in the history', async () => {
+  // The bank answers in the moment in which the order is cancelled, and its turn is behind that.
+  class SlowBank {
+    answer = (_: string): void => {};
+    readonly answered = new Promise<string>((resolve) => (this.answer = resolve));
+  }
+  const machine = setup({
+    types: { events: {} as { type: 'order.pay' | 'order.cancel' } },
+    actors: { charge: effect<string, object>() },
+  }).createMachine({
+    initial: 'open',
+    states: {
+      open: { on: { 'order.pay': 'charging' } },
+      charging: {
+        invoke: { id: 'charge', src: 'charge', input: {}, onDone: 'paid' },
+        on: { 'order.cancel': 'cancelled' },
+      },
+      paid: {},
+      cancelled: {},
+    },
+  });
+  const run = (_: object, { services }: { services: unknown }) => (services as SlowBank).answered;
+  const order = defineActor({
+    type: 'order',
+    version: 1,
+    machine,
+    effects: { charge: { class: 'keyed', run } },
+  });
+  const [to, other] = [address('default', 'order', '1'), address('default', 'order', '2')];
+  const answerLater: Invariant<SlowBank> = ({ actor, services, sleep }) => {
+    if (actor(to)?.value === 'charging') void sleep(1_000).then(() => services.answer('receipt'));
+    return true;
+  };
   const { failure } = await simulate({
-    actors: [bill],
-    services: () => new Bank(),
-    load: [{ to: address('default', 'bill', '1'), event: { type: 'bill.pay' }, key: 'pay' }],
-    atRest: { 'it is tried once': ({ effects }) => effects.length <= 1 },
-    faults: { kill: 0.5, fail: 0, lose: 0, slow: 0, delay: 0, repeat: 0, hold: 0, clock: 0 },
-    seed: 8,
+    actors: [order],
+    services: () => new SlowBank(),
+    load: [
+      { to: other, event: { type: 'order.cancel' }, at: 1_000 },
+      { to, event: { type: 'order.pay' } },
+      { to, event: { type: 'order.cancel' }, at: 1_000 },
+    ],
+    invariants: { 'the bank answers': answerLater },
+    atRest: { 'it is not cancelled': ({ actor }) => actor(to)?.value !== 'cancelled' },
+    faults: { kill: 0, fail: 0, lose: 0, slow: 0, delay: 0, repeat: 0, hold: 0, clock: 0 },
+    seed: 1,
     runs: 1,
     ...silent,
   });

@@ -21,6 +21,7 @@ export class Upgrades {
   readonly #onFailure: (error: unknown) => void;
   #loading: Promise<Sockets | undefined> | undefined;
   #sockets: Sockets | undefined;
+  #isClosed = false;
 
   /** @param onFailure receives why the code cannot be loaded */
   constructor(load: () => Promise<Sockets>, onFailure: (error: unknown) => void) {
@@ -31,14 +32,17 @@ export class Upgrades {
   /** For the HTTP server's `upgrade` event. Never rejects. */
   async serve(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const sockets = this.#sockets ?? (await this.#loaded(socket));
-    if (sockets === undefined) return refuseUpgrade(socket, 503);
+    // Its `close` event has passed, so what serves it would never end.
+    if (socket.destroyed) return;
+    if (sockets === undefined || this.#isClosed) return refuseUpgrade(socket, 503);
     const path = (request.url ?? '/').split(/[?#]/, 1)[0];
     if (path === INSPECTION_PATH) await sockets.inspections.upgrade(request, socket, head);
     else sockets.clients.upgrade(request, socket, head);
   }
 
-  /** Closes all connections; resolves when all are closed. */
+  /** Closes all connections and refuses later ones; resolves when all are closed. */
   async close(reason: string): Promise<void> {
+    this.#isClosed = true;
     const sockets = await this.#loading;
     sockets?.inspections.close();
     await sockets?.clients.close(reason);

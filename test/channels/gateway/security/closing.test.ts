@@ -1,5 +1,7 @@
-import { connect } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { connect, Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { type Sockets, Upgrades } from '../../../../channels/gateway/transport/upgrades.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import { connectParams, eventually } from '../client.ts';
 import { helloAs, newDevice } from '../devices/device-identity.ts';
@@ -85,4 +87,42 @@ test('a client whose device cannot be looked up must retry, and the gateway surv
   expect((await client.gone()).code).toBe(1008);
   system.index.get = get;
   await openClient(gateway);
+});
+
+const UPGRADE =
+  'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n';
+
+test('an upgrade that arrives while the gateway closes is refused, though it is the first', async () => {
+  const gateway = await openGateway();
+  const socket = connect({ port: gateway.port, host: '127.0.0.1' }).on('error', () => {});
+  let received = '';
+  socket.setEncoding('latin1').on('data', (text: string) => (received += text));
+  const gone = new Promise((resolve) => socket.once('close', resolve));
+  // The answer of the first request tells that the head of the second has begun to arrive.
+  socket.write(`GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n${UPGRADE}`);
+  await eventually(() => received.includes('200 OK') || undefined, 'the first answer');
+  const closed = gateway.close();
+  socket.write('\r\n');
+  await gone;
+  expect(received).toContain('HTTP/1.1 503');
+  await closed;
+});
+
+test('a client that leaves while the code for it is loaded is served nothing', async () => {
+  let loaded = (_: Sockets): void => {};
+  const served: unknown[] = [];
+  const serve = (_: unknown, socket: unknown) => void served.push(socket);
+  const upgrades = new Upgrades(
+    () => new Promise<Sockets>((resolve) => (loaded = resolve)),
+    () => {},
+  );
+  const request = { url: '/v1/inspect' } as IncomingMessage;
+  const [left, stays] = [new Socket(), new Socket()];
+  const serving = [left, stays].map((socket) => upgrades.serve(request, socket, Buffer.alloc(0)));
+  left.destroy(new Error('reset'));
+  await new Promise((resolve) => left.once('close', resolve));
+  loaded({ inspections: { upgrade: serve }, clients: { upgrade: serve } } as unknown as Sockets);
+  await Promise.all(serving);
+  expect(served.map((socket) => socket === stays)).toEqual([true]);
 });
