@@ -54,6 +54,8 @@ export type ShardEvents = {
 const FIRST_INPUT_DELAY_MS = 100;
 /** A larger outcome has a mailbox entry of its own. */
 const OWN_OUTCOME_BYTES_MAX = 2 ** 16;
+/** Behind more messages an outcome has a mailbox entry, too, so that a stop meanwhile keeps it. */
+const OWN_OUTCOME_WAITING_MAX = 1_000;
 
 export class OwnedShard {
   readonly #o: OwnerOptions;
@@ -145,14 +147,16 @@ export class OwnedShard {
   /**
    * Accepts the outcome of an effect of this process without a mailbox entry (G6). Resolves when it
    * is accepted; rejects when this owner ends before. Undefined: report it to the mailbox, because
-   * the log is not atomic, the outcome is large, or the crash-loop guard has to announce it. Its
-   * outcome may be what ended the former process, so that of a resumed effect is stored first (K1).
+   * the log is not atomic, the outcome is large or would wait for long, or the crash-loop guard has
+   * to announce it. Its outcome may be what ended the former process, so that of a resumed effect
+   * is stored first (K1).
    */
   report(report: OutcomeReport): Promise<void> | undefined {
     const { log, env, world } = this.#o;
     if (!log.atomic || !this.#accepts || this.#crashLoop.on) return undefined;
     if (roughBytes(report.outcome) > OWN_OUTCOME_BYTES_MAX) return undefined;
-    if (this.#resumed.has(report.intent)) return undefined;
+    if (this.#resumed.has(report.intent) || this.#input.waiting > OWN_OUTCOME_WAITING_MAX)
+      return undefined;
     // The effect may keep its result and change it; an entry would be a copy, too.
     const own = { ...report, outcome: decode<Outcome>(encode(report.outcome)) };
     return log.last(mailboxSubject(env, world.shard, 'data')).then((behind) => {

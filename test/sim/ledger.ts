@@ -196,7 +196,7 @@ export class Ledger {
     this.turns++;
     const { input } = turn;
     // An outcome without a mailbox entry is reported again to the next owner: E4 drops the copies.
-    if (!input.startsWith('s') && !turn.outcome) {
+    if (!input.startsWith('s') && !input.startsWith('o')) {
       if (s.inputs.has(input)) this.fault(`shard ${s.shard}: input ${input} has two turns`);
       s.inputs.add(input);
     }

@@ -163,10 +163,16 @@ export class Group {
     this.bytes += draft.bytes + 100;
   }
 
-  /** Stores the input of the last turn with it: an outcome that no mailbox entry has (G6). */
+  /**
+   * Stores the input of the last turn with it: an outcome that no mailbox entry has (G6). One that
+   * was dropped is not stored.
+   */
   attach(outcome: Outcome, onCounts: () => void): void {
-    this.turns.at(-1)!.outcome = outcome;
-    this.bytes += roughBytes(outcome);
+    const turn = this.turns.at(-1)!;
+    if (turn.result !== 'dropped') {
+      turn.outcome = outcome;
+      this.bytes += roughBytes(outcome);
+    }
     this.after.push({ kind: 'reported', onCounts });
   }
 

@@ -9,6 +9,7 @@ import { MemoryBlobs } from '../../../runtime/blobs/memory.ts';
 import { InProcessBus } from '../../../runtime/bus/in-process.ts';
 import { createSystem, type Store, type System, systemClock } from '../../../runtime/index.ts';
 import { openEmbeddedStore } from '../../../runtime/log/embedded-store.ts';
+import type { Log } from '../../../runtime/log/log.ts';
 import { createMemoryStore } from '../../../runtime/log/memory.ts';
 import { decodeMail, decodeRecord, type Turn } from '../../../runtime/shard/commit/records.ts';
 import { eventually } from '../eventually.ts';
@@ -46,6 +47,15 @@ async function start(
     });
   return { system: started, known, work, mail, turns };
 }
+
+/** The log, with some of its methods replaced. */
+const changed = (log: Log, methods: Partial<Log>): Log =>
+  new Proxy(log, {
+    get: (of, name) => {
+      const found: unknown = Reflect.get(Object.hasOwn(methods, name) ? methods : of, name);
+      return typeof found === 'function' ? (found.bind(of) as unknown) : found;
+    },
+  });
 
 it('the record of its turn contains the outcome, and the mailbox does not', async () => {
   const { known, work, mail, turns } = await start({ run: async () => 'result' });
@@ -96,6 +106,28 @@ it('an outcome has its turn after the messages that its effect sent before it en
   expect(inputs.indexOf('o')).toBe(101);
 });
 
+// A stop keeps what waits behind a backlog: the effect is not run again, which may cost money.
+it('an outcome behind a backlog of messages has a mailbox entry', async () => {
+  const { log, ...rest } = createMemoryStore({ clock: systemClock });
+  let held: Promise<void> | undefined;
+  const append: typeof log.append = async (subject, ...entry) => {
+    if (subject === journalSubject('local', 0)) await held;
+    return log.append(subject, ...entry);
+  };
+  const { known, work, mail } = await start({ run }, { log: changed(log, { append }), ...rest });
+  async function run() {
+    let release = () => {};
+    held = new Promise((resolve) => (release = resolve));
+    const numbers = Array.from({ length: 1_100 }, (_, n) => n);
+    await Promise.all(numbers.map((n) => system!.tell(a, { type: 'do', n }, { principal })));
+    setTimeout(release, 50);
+    return 'last';
+  }
+  await work('repeatable');
+  await eventually(() => expect(known()?.received).toMatchObject([{ output: 'last' }]), 20_000);
+  expect((await mail()).map(({ kind }) => kind)).toContain('outcome');
+});
+
 it('an effect that changes its result later does not change the state of its actor', async () => {
   const result = { list: ['returned'] };
   const { system: running, known, work } = await start({ run: async () => result });
@@ -113,14 +145,8 @@ it('an outcome is not forgotten when the log answers late how far the mailbox go
     await new Promise((resolve) => setTimeout(resolve, 20));
     return log.last(subject);
   };
-  const slow = new Proxy(log, {
-    get: (of, name) => {
-      if (name === 'last') return last;
-      const found: unknown = Reflect.get(of, name);
-      return typeof found === 'function' ? (found.bind(of) as unknown) : found;
-    },
-  });
-  const { known, work } = await start({ run: async () => 'result' }, { log: slow, ...rest });
+  const slow = { log: changed(log, { last }), ...rest };
+  const { known, work } = await start({ run: async () => 'result' }, slow);
   await work('keyed');
   await eventually(() => expect(known()?.received).toHaveLength(1), 5_000);
 });
