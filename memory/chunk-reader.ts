@@ -16,10 +16,15 @@ export type ChunkPlace = Omit<Chunk, 'text'> & {
   readonly bytes: number;
 };
 
+/** By their keys. */
+type Texts = ReadonlyMap<string, string>;
+
 export class ChunkReader {
   readonly #files: MemoryFiles;
   readonly #stampOf: (path: string) => string | undefined;
   readonly #whole = new Map<string, Promise<string | undefined>>();
+  /** by lines and path: a long line has hundreds of chunks */
+  readonly #texts = new Map<string, Promise<Texts>>();
 
   /** @param stampOf of the file when it was indexed; undefined: it is read as a whole */
   constructor(files: MemoryFiles, stampOf: (path: string) => string | undefined) {
@@ -29,23 +34,35 @@ export class ChunkReader {
 
   /** undefined: the file does not have the chunk at these lines any more */
   async read(place: ChunkPlace): Promise<Chunk | undefined> {
-    const { path, startLine, endLine, from, bytes } = place;
-    const stamp = this.#stampOf(path);
-    const part =
-      stamp === undefined ? undefined : await this.#files.readPart?.(path, { stamp, from, bytes });
-    const ofPart = part === undefined ? [] : chunksWithin(part, 1, endLine - startLine + 1);
-    const text = textWith(place.key, ofPart) ?? (await this.#readWhole(place));
+    const { path, startLine, endLine, key } = place;
+    const lines = `${startLine} ${endLine} ${path}`;
+    const reading = this.#texts.get(lines) ?? this.#textsOf(place);
+    this.#texts.set(lines, reading);
+    const text = (await reading).get(key);
     return text === undefined ? undefined : { startLine, endLine, text };
   }
 
+  /** Of all chunks at the lines of this one. */
+  async #textsOf(place: ChunkPlace): Promise<Texts> {
+    const { path, startLine, endLine, from, bytes, key } = place;
+    const stamp = this.#stampOf(path);
+    const part =
+      stamp === undefined ? undefined : await this.#files.readPart?.(path, { stamp, from, bytes });
+    const texts = textsWithin(part, 1, endLine - startLine + 1);
+    return texts.has(key) ? texts : textsWithin(await this.#readWhole(path), startLine, endLine);
+  }
+
   /** Each file once. */
-  async #readWhole({ path, startLine, endLine, key }: ChunkPlace): Promise<string | undefined> {
+  #readWhole(path: string): Promise<string | undefined> {
     const reading = this.#whole.get(path) ?? this.#files.read(path);
     this.#whole.set(path, reading);
-    const text = await reading;
-    return text === undefined ? undefined : textWith(key, chunksWithin(text, startLine, endLine));
+    return reading;
   }
 }
 
-const textWith = (key: string, texts: readonly string[]): string | undefined =>
-  texts.find((text) => keyOf(text) === key);
+const textsWithin = (text: string | undefined, startLine: number, endLine: number): Texts =>
+  new Map(
+    text === undefined
+      ? []
+      : chunksWithin(text, startLine, endLine).map((one) => [keyOf(one), one] as const),
+  );

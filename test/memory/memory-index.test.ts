@@ -84,6 +84,15 @@ describe('never stale', () => {
     await ask(index, files, 'apple');
     expect([files.reads, files.partReads]).toEqual([0, 1]);
   });
+
+  test('bug: a line of many chunks was read again for each of them', async () => {
+    const files = heldFiles([['memory/a.md', `an apple of the farm, ${'apple '.repeat(9_000)}`]]);
+    const index = new MemoryIndex();
+    await ask(index, files, 'apple');
+    Object.assign(files, { reads: 0, partReads: 0 });
+    expect((await ask(index, files, 'apple')).hits).toHaveLength(1);
+    expect([files.reads, files.partReads]).toEqual([0, 1]);
+  });
 });
 
 describe('answers', () => {

@@ -1,7 +1,10 @@
 /** Parts of notes in real files: what a search shows without reading whole files. */
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createSecretMask } from '../../../agent/tools/secret-mask.ts';
 import { WorkspaceNotes } from '../../../agent/tools/memory/workspace-notes.ts';
 import { linesOf, MemoryIndex } from '../../../memory/index.ts';
@@ -72,6 +75,26 @@ describe('a part of a note', () => {
     renameSync(join(root, 'memory/a.md'), join(root, 'b'));
     symlinkSync(join(root, 'b'), join(root, 'memory/a.md'));
     expect(await partOf('memory/a.md', 0, 6, stamp)).toBeUndefined();
+  });
+
+  it('opens nothing behind a link, as the first check says', async () => {
+    const outside = scratchFolder();
+    const pipe = join(outside, 'a.md');
+    execFileSync('mkfifo', [pipe]);
+    symlinkSync(outside, join(root, 'memory', 'other'));
+    let isOpen = false;
+    // a pipe lets its writer continue as soon as somebody opens it to read
+    const writer = execFile('sh', ['-c', 'echo ready >&2; : > "$0"', pipe]);
+    onTestFinished(() => void writer.kill());
+    const ended = once(writer, 'exit').then(() => (isOpen = true));
+    await once(writer.stderr!, 'data');
+    for (let n = 0; n < 50; n++) {
+      expect(await partOf('memory/other/a.md', 0, 6, 'any')).toBeUndefined();
+      await sleep(2);
+    }
+    expect(isOpen).toBe(false);
+    execFileSync('cat', [pipe]);
+    await ended;
   });
 });
 
