@@ -55,7 +55,7 @@ const FIRST_INPUT_DELAY_MS = 100;
 /** A larger outcome has a mailbox entry of its own. */
 const OWN_OUTCOME_BYTES_MAX = 2 ** 16;
 /** Behind more messages an outcome has a mailbox entry, too, so that a stop meanwhile keeps it. */
-const OWN_OUTCOME_WAITING_MAX = 1_000;
+const OWN_OUTCOME_WAITING_MAX = 200;
 
 export class OwnedShard {
   readonly #o: OwnerOptions;

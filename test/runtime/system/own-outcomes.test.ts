@@ -118,13 +118,13 @@ it('an outcome behind a backlog of messages has a mailbox entry', async () => {
   async function run() {
     let release = () => {};
     held = new Promise((resolve) => (release = resolve));
-    const numbers = Array.from({ length: 1_100 }, (_, n) => n);
+    const numbers = Array.from({ length: 300 }, (_, n) => n);
     await Promise.all(numbers.map((n) => system!.tell(a, { type: 'do', n }, { principal })));
     setTimeout(release, 50);
     return 'last';
   }
   await work('repeatable');
-  await eventually(() => expect(known()?.received).toMatchObject([{ output: 'last' }]), 20_000);
+  await eventually(() => expect(known()?.received).toMatchObject([{ output: 'last' }]));
   expect((await mail()).map(({ kind }) => kind)).toContain('outcome');
 });
 
