@@ -43,10 +43,11 @@ export type Taken = {
   readonly link?: { readonly from: string; readonly n: number };
 };
 
-/** @param input `o`, attempt, `.`, intent */
+/** @param input `o0.`, attempt, `.`, intent */
 function ownOutcome(input: string): Omit<OutcomeReport, 'outcome'> {
-  const [attempt = ''] = input.slice(1).split('.', 1);
-  return { attempt: Number(attempt), intent: input.slice(attempt.length + 2) };
+  const ref = input.slice('o0.'.length);
+  const [attempt = ''] = ref.split('.', 1);
+  return { attempt: Number(attempt), intent: ref.slice(attempt.length + 1) };
 }
 
 export type TurnView = {
