@@ -83,7 +83,7 @@ describe('a part of a note', () => {
     execFileSync('mkfifo', [pipe]);
     symlinkSync(outside, join(root, 'memory', 'other'));
     let isOpen = false;
-    // a pipe lets its writer continue as soon as somebody opens it to read
+    // a pipe lets its writer continue as soon as another process or thread opens it to read
     const writer = execFile('sh', ['-c', 'echo ready >&2; : > "$0"', pipe]);
     onTestFinished(() => void writer.kill());
     const ended = once(writer, 'exit').then(() => (isOpen = true));
