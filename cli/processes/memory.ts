@@ -4,8 +4,7 @@
  * At the start, two flags save 15 of 96 MB and cost no processor time:
  *  - Almost everything that a start allocates stays: modules, schemas, compiled code. V8 takes a
  *    high rate of survival as a reason to enlarge its young generation, to 16 MB here. That helps
- *    only a process that has work, so the young generation grows when the process is ready and has
- *    been busy for a few seconds.
+ *    only a process that has work, so the young generation grows when the process is ready.
  *  - The optimizing compiler is 5 MB of Node's file that would be read for a dozen functions. It is
  *    off until the process is ready, for three seconds at most: recovery of a large store needs it.
  *
@@ -28,8 +27,6 @@ const WITHOUT_OPTIMIZER_MS_MAX = 3_000;
 /** Growth of the heap, above what was alive, at which V8 collects, in percent. */
 const HEAP_GROWTH_PERCENT = 100;
 const CHECK_EVERY_MS = 5_000;
-/** How long the event loop's share is measured before the young generation may grow. */
-const BUSY_CHECK_MS = 2_000;
 /** A process that used less of its time for JavaScript since the last check is idle. */
 const IDLE_SHARE_MAX = 0.05;
 /** Checks in a row at which it is idle. */
@@ -56,23 +53,9 @@ export async function startSmall<T>(start: () => Promise<T>): Promise<T> {
   } finally {
     clearTimeout(timer);
     optimize();
-    growWhenBusy();
+    setFlagsFromString('--semi-space-growth-factor=2');
     collectWhenIdle();
   }
-}
-
-/** Lets the young generation grow once the process has work. */
-function growWhenBusy(): void {
-  let since = performance.eventLoopUtilization();
-  const timer = setInterval(() => {
-    const now = performance.eventLoopUtilization();
-    const { utilization } = performance.eventLoopUtilization(now, since);
-    since = now;
-    if (utilization <= IDLE_SHARE_MAX) return;
-    clearInterval(timer);
-    setFlagsFromString('--semi-space-growth-factor=2');
-  }, BUSY_CHECK_MS);
-  timer.unref();
 }
 
 /** Collects garbage in a process that had work and is idle now. */
