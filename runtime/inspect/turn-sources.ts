@@ -16,7 +16,7 @@ import {
   type RowPut,
   type Turn,
 } from '../shard/commit/records.ts';
-import type { OutcomeReport } from '../shard/input/outcome-queue.ts';
+import { type OutcomeReport, reportOfInput } from '../shard/input/outcome-queue.ts';
 import { decodeIntent, type Intent } from '../shard/turn/intents.ts';
 import type { Stashed } from '../shard/turn/stash.ts';
 import type { TurnSource } from '../shard/turn/turn-source.ts';
@@ -60,7 +60,10 @@ export class TurnSources {
     const rest = turn.input.slice(1);
     if (kind === 't') return this.#timer(rest);
     if (kind === 's') return this.#stashed(rest);
-    if (turn.outcome) return this.#outcome({ ...reportOf(rest), outcome: turn.outcome });
+    if (kind === 'o') {
+      const { input, outcome } = turn;
+      return outcome && this.#outcome({ ...reportOfInput(input), outcome });
+    }
     return this.#message(kind === 'c' ? 'control' : 'data', rest, turn);
   }
 
@@ -114,12 +117,6 @@ type MailPage = {
   readonly to: Position;
   readonly entries: ReadonlyMap<Position, LogEntry>;
 };
-
-/** @param ref `0.1.…`: attempt and intent */
-function reportOf(ref: string): Omit<OutcomeReport, 'outcome'> {
-  const [, attempt, ...intent] = ref.split('.');
-  return { attempt: Number(attempt), intent: intent.join('.') };
-}
 
 /** A client's message as its turn received it (`onClientEntry`). */
 function delivered(

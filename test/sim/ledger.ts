@@ -9,7 +9,7 @@
 import { parseSubject } from '../../protocols/subjects.ts';
 import { type ActorRow, decodeActorRow } from '../../runtime/shard/turn/actor-row.ts';
 import { TABLE } from '../../runtime/shard/commit/fold.ts';
-import type { OutcomeReport } from '../../runtime/shard/input/outcome-queue.ts';
+import { type OutcomeReport, reportOfInput } from '../../runtime/shard/input/outcome-queue.ts';
 import { decodeIntent, type Intent } from '../../runtime/shard/turn/intents.ts';
 import {
   decodeKept,
@@ -42,13 +42,6 @@ export type Taken = {
   /** link `src/lane` and number */
   readonly link?: { readonly from: string; readonly n: number };
 };
-
-/** @param input `o0.`, attempt, `.`, intent */
-function ownOutcome(input: string): Omit<OutcomeReport, 'outcome'> {
-  const ref = input.slice('o0.'.length);
-  const [attempt = ''] = ref.split('.', 1);
-  return { attempt: Number(attempt), intent: ref.slice(attempt.length + 1) };
-}
 
 export type TurnView = {
   readonly shard: number;
@@ -239,7 +232,7 @@ export class Ledger {
 
   #taken(s: ShardLedger, { input, outcome }: Turn): Taken {
     if (input.startsWith('s')) return this.#stashed(s, input.slice(1));
-    if (outcome) return this.#reported(s, { ...ownOutcome(input), outcome });
+    if (outcome) return this.#reported(s, { ...reportOfInput(input), outcome });
     const [lane, rest] = [input[0], input.slice(1)];
     if (lane !== 'm' && lane !== 'c') return {};
     const [position, index = '0'] = rest.split('.');

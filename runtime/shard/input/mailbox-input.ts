@@ -17,7 +17,7 @@ import { byMachine, type InputHandlers } from './input-handlers.ts';
 import { acceptLinkItem, onMail } from './on-mail.ts';
 import { type MailInput, MailReader } from './mail-reader.ts';
 import { TimerQueue } from './timer-queue.ts';
-import { OutcomeQueue } from './outcome-queue.ts';
+import { inputOfReport, OutcomeQueue } from './outcome-queue.ts';
 import { onOutcome } from './outcomes.ts';
 import { nextStashed, type NextStashed, onStashed } from './unstash.ts';
 
@@ -169,8 +169,7 @@ export class MailboxInput {
     const next = this.outcomes.take(group.mailFloor);
     if (!next) return false;
     const { report, onCounts } = next;
-    const ref = `o0.${report.attempt}.${report.intent}`;
-    writeTurn(this.#o.parts, group, ref, (t) => onOutcome(t, report, byMachine));
+    writeTurn(this.#o.parts, group, inputOfReport(report), (t) => onOutcome(t, report, byMachine));
     group.attach(report.outcome, onCounts);
     return true;
   }

@@ -19,6 +19,16 @@ export type OutcomeReport = Pick<
   'intent' | 'attempt' | 'outcome'
 >;
 
+/** The name of such an input. Position 0 has no mailbox entry, also for older versions. */
+export const inputOfReport = ({ attempt, intent }: Omit<OutcomeReport, 'outcome'>): string =>
+  `o0.${attempt}.${intent}`;
+
+/** @param input as `inputOfReport` makes it */
+export function reportOfInput(input: string): Omit<OutcomeReport, 'outcome'> {
+  const [, attempt, ...intent] = input.split('.');
+  return { attempt: Number(attempt), intent: intent.join('.') };
+}
+
 type Waiting = {
   readonly report: OutcomeReport;
   readonly behind: Position;
