@@ -105,6 +105,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
       await writer.close();
     }
     const restored = writer.restored();
+    if (restored.kind === 'embedded' && options.cluster) throw notOfCluster(source.file);
     const { exported, hasBucketFiles } = writer;
     const stays = !hasBucketFiles || (restored.kind === 'cluster' && !options.cluster);
     const bucket = stays ? checkedOnly : await bucketOf(options, source);
@@ -127,12 +128,6 @@ async function restoreCell(
   { file, objects }: Source,
   store: string,
 ): Promise<void> {
-  if (kind === 'embedded' && cluster)
-    throw new TroupeError(
-      'INVALID_ARGUMENT',
-      `${file} is a backup of a data folder: restore it without --nats, and move the restored ` +
-        'folder with troupe export and troupe import',
-    );
   const frames = cellFrames(framesOf(file, { openWith, signal }), objects);
   const artifacts = async () => bucket;
   if (kind === 'embedded' && bucket !== checkedOnly) return storeFiles(frames, bucket, onProgress);
@@ -179,6 +174,13 @@ async function bucketOf(
   if (found) return found;
   throw noPlaceForFiles(path);
 }
+
+const notOfCluster = (file: string): TroupeError =>
+  new TroupeError(
+    'INVALID_ARGUMENT',
+    `${file} is a backup of a data folder: restore it without --nats, and move the restored ` +
+      'folder with troupe export and troupe import',
+  );
 
 const noPlaceForFiles = (path: string): TroupeError =>
   new TroupeError(

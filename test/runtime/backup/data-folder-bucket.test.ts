@@ -145,3 +145,16 @@ it('leaves no folder when it is cancelled', async () => {
   ).rejects.toMatchObject({ code: 'CANCELLED' });
   expect(existsSync(into)).toBe(false);
 });
+
+it('is refused as the backup of a cluster before it looks for a bucket', async () => {
+  const { options } = await original();
+  const { path } = await createBackup(options);
+  const into = join(await scratch(), 'restored');
+  const bucket = () => Promise.reject(new Error('it was looked for'));
+  const ports = await openEmbedded({ path: join(await scratch(), 'target') });
+  onTestFinished(() => ports.store.close());
+  const target = { log: ports.store.log, blobs: ports.blobs, clear: async () => {} };
+  await expect(
+    restoreBackup({ from: path, into, bucket, cluster: { target, env: 'other' } }),
+  ).rejects.toMatchObject({ message: expect.stringContaining('without --nats') as string });
+});
