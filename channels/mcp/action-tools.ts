@@ -13,13 +13,7 @@
  *   client of 2026 without a key cancels the call when it disconnects, as the protocol has it.
  */
 import { hash, randomUUID } from 'node:crypto';
-import {
-  inputRequired,
-  type RequestMeta,
-  SdkError,
-  type ServerContext,
-  type Tool,
-} from '@modelcontextprotocol/server';
+import { inputRequired, type RequestMeta, SdkError, type Tool } from '@modelcontextprotocol/server';
 import type { ActionSpec } from '../../protocols/action.ts';
 import { CANCEL_CALL, IDEMPOTENCY_KEY } from '../../protocols/mcp.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -34,7 +28,7 @@ import { isFinal, SYNC_ANSWER_MS, type TaskView } from '../../protocols/task.ts'
 import { mayRequest } from '../edge/checks.ts';
 import type { Edge, Until } from '../edge/edge.ts';
 import { submitCall } from '../edge/submit-call.ts';
-import type { ClientFeatures, McpCaller, McpTool, ToolAnswer } from './catalog.ts';
+import type { CallContext, ClientFeatures, McpCaller, McpTool, ToolAnswer } from './catalog.ts';
 import { failedCall } from './errors.ts';
 import { elicitationOf, inputKeyOf, mcpTaskOf, resultOf, waitsForCaller } from './task-view.ts';
 import { TASK_VIEW } from './task-app.ts';
@@ -53,7 +47,10 @@ export type ActionToolOptions = {
 };
 
 /** The tools of the actions that the caller may call. */
-export const actionTools = (options: ActionToolOptions, caller: McpCaller): readonly McpTool[] =>
+export const actionTools = (
+  options: ActionToolOptions,
+  caller: McpCaller,
+): readonly McpTool<CallContext>[] =>
   callable(options.offers.all(caller.tenant))
     .filter(({ roles }) => mayRequest(roles, caller.roles))
     .map((spec) => toolOf(options, caller, spec));
@@ -63,7 +60,7 @@ export function actionTool(
   options: ActionToolOptions,
   caller: McpCaller,
   name: string,
-): McpTool | undefined {
+): McpTool<CallContext> | undefined {
   const { offers } = options;
   const has = (spec: ActionSpec): boolean =>
     definitionOf(spec).name === name && mayRequest(spec.roles, caller.roles);
@@ -89,7 +86,7 @@ const toolOf = (
   { edge, taskApp }: ActionToolOptions,
   caller: McpCaller,
   spec: ActionSpec,
-): McpTool => ({
+): McpTool<CallContext> => ({
   definition: definitionOf(spec),
   view: taskApp ? TASK_VIEW : undefined,
   call: (args, context, client) =>
@@ -120,7 +117,7 @@ type CallParts = {
   readonly edge: Edge;
   readonly caller: McpCaller;
   readonly spec: ActionSpec;
-  readonly context: ServerContext;
+  readonly context: CallContext;
   readonly client: ClientFeatures;
 };
 
@@ -129,7 +126,7 @@ class ActionCall {
   readonly #edge: Edge;
   readonly #caller: McpCaller;
   readonly #spec: ActionSpec;
-  readonly #context: ServerContext;
+  readonly #context: CallContext;
   readonly #client: ClientFeatures;
   readonly #key: string | undefined;
   #progress = 0;

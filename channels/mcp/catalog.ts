@@ -73,7 +73,16 @@ export type ToolView = {
   readonly visibility?: readonly ('model' | 'app')[];
 };
 
-export type McpTool = {
+/** What most tools use of the SDK's context of a call. */
+export type CallContext = {
+  readonly mcpReq: Pick<
+    ServerContext['mcpReq'],
+    '_meta' | 'envelope' | 'inputResponses' | 'requestState' | 'signal' | 'notify'
+  >;
+};
+
+/** @typeParam Context of a call: all that the SDK has, or what the tool uses of it */
+export type McpTool<Context = ServerContext> = {
   readonly definition: Tool;
   readonly view?: ToolView | undefined;
   /**
@@ -83,7 +92,7 @@ export type McpTool = {
   call(
     this: void,
     args: Readonly<Record<string, unknown>>,
-    context: ServerContext,
+    context: Context,
     client: ClientFeatures,
   ): Promise<ToolAnswer>;
 };
@@ -153,8 +162,11 @@ export type Catalog = {
   readonly instructions?: string;
   /** sorted by name, because clients cache the list and prompts that contain it */
   tools(this: void): readonly McpTool[];
-  /** one of them by its name, without making the list */
-  tool?(this: void, name: string): McpTool | undefined;
+  /**
+   * one of them by its name, without making the list; its plain calls are served without a server
+   * of the SDK (direct-calls.ts)
+   */
+  tool?(this: void, name: string): McpTool<CallContext> | undefined;
   /** what the scopes of a token must grant for a call of this tool; default nothing */
   needOf?(this: void, name: string): Need;
   readonly resources?: McpResources | undefined;

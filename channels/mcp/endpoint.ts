@@ -18,8 +18,9 @@ import {
 import { assertScope } from '../../operations/access.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../../runtime/index.ts';
-import { header, parseJson, type RouteRequest } from '../http/route.ts';
+import { header, parseJson, type RouteRequest, sendJson } from '../http/route.ts';
 import type { Catalog, McpCaller } from './catalog.ts';
+import { answerDirectly, directCallIn } from './direct-calls.ts';
 import { mcpServer, type ServerInfo } from './server.ts';
 import { McpSessions, SWEEP_MS } from './sessions.ts';
 import { TaskSubscriptions } from './task-subscriptions.ts';
@@ -46,6 +47,7 @@ export class McpEndpoint {
   readonly #sessions: McpSessions;
   readonly #subscriptions = new TaskSubscriptions();
   readonly #catalogOf: CatalogOf;
+  readonly #info: ServerInfo;
   readonly #sweep: NodeJS.Timeout;
 
   constructor({ catalogOf, info, clock, log }: EndpointOptions) {
@@ -53,6 +55,7 @@ export class McpEndpoint {
       if (!isRefusal(error)) log.error({ err: error }, 'mcp: a request failed');
     };
     this.#catalogOf = catalogOf;
+    this.#info = info;
     this.#handler = createMcpHandler(
       ({ authInfo }) => {
         const { caller, methods } = askedIn(authInfo);
@@ -76,23 +79,33 @@ export class McpEndpoint {
     if (isPost && !isJsonContentType(request.headers['content-type'] ?? null))
       throw new TroupeError('INVALID_ARGUMENT', 'send a body of content-type application/json');
     const body = isPost ? parseJson(await incoming.body(BODY_BYTES_MAX)) : undefined;
-    if (caller.scopes)
-      assertScopes(
-        caller,
-        body,
-        this.#catalogOf(() => caller),
-      );
+    const catalog = this.#catalogOf(() => caller);
+    if (caller.scopes) assertScopes(caller, body, catalog);
+    if (await this.#servedDirectly(incoming, body, catalog)) return;
     const asked = parsedRequest(incoming);
     if (!isStateless(body) && (await isLegacyRequest(asked, body))) {
       const { response, onEnd } = await this.#sessions.serve(asked, body, caller);
       await send(incoming, response).finally(onEnd);
       return;
     }
-    const tasksOf = () => this.#catalogOf(() => caller).tasks;
-    if (await this.#subscriptions.serve(incoming, body, caller, tasksOf)) return;
+    if (await this.#subscriptions.serve(incoming, body, caller, () => catalog.tasks)) return;
     const authInfo = authInfoOf({ caller, methods: methodOf(body) === CALL ? 'tools' : 'all' });
     const options = { authInfo, ...(body === undefined ? {} : { parsedBody: body }) };
     await send(incoming, await this.#handler.fetch(asked, options));
+  }
+
+  /** Whether the request is a plain call of a tool of this catalog, which is answered then. */
+  async #servedDirectly(
+    { request, response, signal }: RouteRequest,
+    body: unknown,
+    { tool: toolNamed }: Catalog,
+  ): Promise<boolean> {
+    const call = toolNamed && directCallIn(request, body);
+    const tool = call && toolNamed(call.name);
+    if (!tool) return false;
+    const answer = await answerDirectly(call, tool, signal, this.#info);
+    if (!signal.aborted) sendJson(response, 200, answer);
+    return true;
   }
 
   async close(): Promise<void> {

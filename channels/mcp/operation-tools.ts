@@ -14,7 +14,7 @@ import type { Operation, OperationServices } from '../../operations/operation.ts
 import { defined } from '../../protocols/defined.ts';
 import { IDEMPOTENCY_KEY } from '../../protocols/mcp.ts';
 import { TaskViewSchema } from '../../protocols/task.ts';
-import type { McpCaller, McpTool } from './catalog.ts';
+import type { CallContext, McpCaller, McpTool } from './catalog.ts';
 import { textOf } from './errors.ts';
 
 /** Which operations are tools: none, those that only read, or all. */
@@ -83,7 +83,7 @@ const isTaskRef = (part: unknown): boolean =>
 export const operationTools = (
   options: OperationToolOptions,
   caller: McpCaller,
-): readonly McpTool[] =>
+): readonly McpTool<CallContext>[] =>
   servedTo(options, caller).map((operation) => toolFor(options, caller, operation));
 
 /** One of them by its name. */
@@ -91,7 +91,7 @@ export const operationTool = (
   options: OperationToolOptions,
   caller: McpCaller,
   name: string,
-): McpTool | undefined => {
+): McpTool<CallContext> | undefined => {
   const found = servedTo(options, caller).find(({ tool }) => tool.name === name);
   return found && toolFor(options, caller, found);
 };
@@ -114,7 +114,7 @@ const toolFor = (
   { services, audit }: OperationToolOptions,
   caller: McpCaller,
   { operation, run, tool }: Served,
-): McpTool => ({
+): McpTool<CallContext> => ({
   definition: tool,
   async call({ tenant: named, ...params }, { mcpReq }) {
     const tenant = tenantOfOperation(operation, caller, named as string | undefined);

@@ -20,6 +20,7 @@ import {
   TASKS_EXTENSION,
 } from '../../protocols/mcp.ts';
 import {
+  type CallContext,
   type Catalog,
   type ClientFeatures,
   type McpTask,
@@ -107,15 +108,25 @@ function serveTools(server: Server, { tools, tool: toolNamed }: Catalog): void {
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const tool = find(params.name);
     if (!tool) throw invalid(`unknown tool: ${params.name.slice(0, 200)}`);
-    try {
-      // The types of the SDK do not have the result of the tasks extension, which it passes on.
-      const { arguments: args = {} } = params;
-      return asAnswered(await tool.call(args, context, featuresOf(server, context))) as never;
-    } catch (error) {
-      if (error instanceof TroupeError) return failedCall(error.toData());
-      throw error;
-    }
+    // The types of the SDK do not have the result of the tasks extension, which it passes on.
+    const { arguments: args = {} } = params;
+    return (await answerOf(tool, args, context, featuresOf(server, context))) as never;
   });
+}
+
+/** The result of a call, also of one that failed. @throws what the tool throws unexpectedly */
+export async function answerOf<Context extends CallContext>(
+  tool: McpTool<Context>,
+  args: Readonly<Record<string, unknown>>,
+  context: Context,
+  client: ClientFeatures,
+): Promise<object> {
+  try {
+    return asAnswered(await tool.call(args, context, client));
+  } catch (error) {
+    if (error instanceof TroupeError) return failedCall(error.toData());
+    throw error;
+  }
 }
 
 /** Only clients that show views learn of them, and have the tools that views call. */
@@ -198,16 +209,19 @@ function serveTasks(server: Server, tasks: McpTasks): void {
 type TaskParams = { readonly taskId: string };
 const taskParams = textParams(['taskId']);
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
+export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const featuresOf = (server: Server, { mcpReq: { envelope } }: ServerContext): ClientFeatures => {
-  const declared = envelope
-    ? (envelope as Record<string, unknown>)[CLIENT_CAPABILITIES_META_KEY]
-    : server.getClientCapabilities();
+const featuresOf = (server: Server, { mcpReq: { envelope } }: ServerContext): ClientFeatures =>
+  envelope
+    ? featuresIn((envelope as Record<string, unknown>)[CLIENT_CAPABILITIES_META_KEY], true)
+    : featuresIn(server.getClientCapabilities(), false);
+
+/** @param isStateless declared with the request, not when a session began */
+export const featuresIn = (declared: unknown, isStateless: boolean): ClientFeatures => {
   const { extensions, elicitation } = isObject(declared) ? declared : {};
   return {
-    tasks: envelope !== undefined && isObject(extensions) && isObject(extensions[TASKS_EXTENSION]),
+    tasks: isStateless && isObject(extensions) && isObject(extensions[TASKS_EXTENSION]),
     // A client of 2025-06-18 declares forms by an empty object.
     forms: isObject(elicitation) && ('form' in elicitation || !('url' in elicitation)),
     apps: isObject(extensions) && showsViews(extensions[APPS_EXTENSION]),

@@ -11,7 +11,7 @@ import { actionOfFunction } from '../../protocols/models/function-call.ts';
 import { isFinal, taskAddress, TASKS_INDEX, type TaskRow } from '../../protocols/task.ts';
 import type { System } from '../../runtime/index.ts';
 import type { Edge } from '../edge/edge.ts';
-import type { McpCaller, McpTool, ToolView } from './catalog.ts';
+import type { CallContext, McpCaller, McpTool, ToolView } from './catalog.ts';
 import { textOf } from './errors.ts';
 
 export const TASK_APP = 'ui://troupe/task.html';
@@ -79,7 +79,7 @@ export class TaskCharts {
     this.#o = options;
   }
 
-  tool(caller: McpCaller): McpTool {
+  tool(caller: McpCaller): McpTool<CallContext> {
     return {
       definition,
       view: { visibility: ['app'] },

@@ -32,9 +32,12 @@ export type RpcOptions = {
   readonly as?: string;
   readonly capabilities?: object;
   readonly signal?: AbortSignal;
+  /** instead of those of the request, or more */
+  readonly headers?: Readonly<Record<string, string>>;
 };
 export type RpcAnswer = {
   readonly status: number;
+  readonly contentType: string | null;
   // Tests read whatever the method returns.
   // oxlint-disable-next-line no-explicit-any
   readonly result?: any;
@@ -119,7 +122,7 @@ export async function serveMcp(
 
 const rpcTo =
   (url: string): McpGateway['rpc'] =>
-  async (method, params, { as = 'alice', capabilities = {}, signal } = {}) => {
+  async (method, params, { as = 'alice', capabilities = {}, signal, headers } = {}) => {
     const named = params as { name?: string; taskId?: string; uri?: string; _meta?: object };
     const name = named.name ?? named.taskId ?? named.uri;
     const meta = {
@@ -137,6 +140,7 @@ const rpcTo =
         'mcp-protocol-version': '2026-07-28',
         'mcp-method': method,
         ...(name === undefined ? {} : { 'mcp-name': name }),
+        ...headers,
       },
       body: JSON.stringify({
         jsonrpc: '2.0',
@@ -147,5 +151,6 @@ const rpcTo =
       signal: signal ?? null,
     });
     const { result, error } = (await response.json()) as RpcAnswer;
-    return { status: response.status, result, ...(error ? { error } : {}) };
+    const contentType = response.headers.get('content-type');
+    return { status: response.status, contentType, result, ...(error ? { error } : {}) };
   };

@@ -1,0 +1,104 @@
+/**
+ * Plain calls of tools without a server of the SDK. The SDK makes a server, a transport and a web
+ * response for each request, which is a sixth of the processor time of a durable call.
+ *
+ * Boundary: a plain call is a `tools/call` of revision 2026-07-28 that is valid, asks for no
+ * progress and continues no earlier call. The SDK serves all others, and answers what is wrong with
+ * them. Both answer the same to the same call, except for an empty `content` that the SDK adds to a
+ * task.
+ */
+import type { IncomingMessage } from 'node:http';
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  classifyInboundRequest,
+  ProtocolErrorCode,
+  type RequestMeta,
+  SERVER_INFO_META_KEY,
+} from '@modelcontextprotocol/server';
+import { header } from '../http/route.ts';
+import type { CallContext, McpTool } from './catalog.ts';
+import { answerOf, featuresIn, isObject, type ServerInfo } from './server.ts';
+
+/** The one revision without sessions. */
+const REVISION = '2026-07-28';
+const CALL = 'tools/call';
+/** A call with other parameters is not plain. */
+const PARAMS = new Set(['name', 'arguments', '_meta']);
+
+export type DirectCall = {
+  readonly id: unknown;
+  readonly name: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly meta: RequestMeta & Readonly<Record<string, unknown>>;
+};
+
+/** The plain call in a request; undefined: it is none. */
+export function directCallIn(request: IncomingMessage, body: unknown): DirectCall | undefined {
+  if (!isObject(body) || body['method'] !== CALL || !isObject(body['params'])) return undefined;
+  const { name, arguments: args = {}, _meta: meta } = body['params'];
+  const isPlain =
+    typeof name === 'string' &&
+    isObject(args) &&
+    isObject(meta) &&
+    meta['progressToken'] === undefined &&
+    Object.keys(body['params']).every((key) => PARAMS.has(key)) &&
+    // The SDK reads an encoded name, and refuses other differences.
+    header(request, 'mcp-name') === name;
+  return isPlain && isOfRevision(request, body) ? { id: body['id'], name, args, meta } : undefined;
+}
+
+/** Whether the message, what it declares, and its headers are valid, and of the one revision. */
+function isOfRevision(request: IncomingMessage, body: Readonly<Record<string, unknown>>): boolean {
+  const [version, method] = [
+    header(request, 'mcp-protocol-version'),
+    header(request, 'mcp-method'),
+  ];
+  if (version !== REVISION || method !== CALL) return false;
+  const found = classifyInboundRequest({
+    httpMethod: 'POST',
+    protocolVersionHeader: version,
+    mcpMethodHeader: method,
+    body,
+  });
+  return found.kind === 'modern' && found.classification.revision === REVISION;
+}
+
+/** The answer, as a message of JSON-RPC. @param signal aborted when the client disconnects */
+export async function answerDirectly(
+  { id, args, meta }: DirectCall,
+  tool: McpTool<CallContext>,
+  signal: AbortSignal,
+  info: ServerInfo,
+): Promise<object> {
+  const context: CallContext = {
+    mcpReq: {
+      _meta: meta,
+      envelope: meta,
+      requestState: () => undefined,
+      signal,
+      notify: () => Promise.resolve(),
+    },
+  };
+  try {
+    const features = featuresIn(meta[CLIENT_CAPABILITIES_META_KEY], true);
+    const answer = (await answerOf(tool, args, context, features)) as { readonly _meta?: object };
+    const result = {
+      resultType: 'complete',
+      ...answer,
+      _meta: { ...answer._meta, [SERVER_INFO_META_KEY]: info },
+    };
+    return { jsonrpc: '2.0', id, result };
+  } catch (error) {
+    return { jsonrpc: '2.0', id, error: errorOf(error) };
+  }
+}
+
+/** As the SDK has it. */
+const errorOf = (thrown: unknown): object => {
+  const { code, message, data } = (thrown ?? {}) as Readonly<Record<string, unknown>>;
+  return {
+    code: Number.isSafeInteger(code) ? code : ProtocolErrorCode.InternalError,
+    message: message ?? 'Internal error',
+    ...(data === undefined ? {} : { data }),
+  };
+};
