@@ -4,20 +4,28 @@
  * that is executed. This process is the HTTP client, on the same cores.
  *
  * The same client calls a bare server of the same SDK, and sends the same work as envelopes. They
- * alternate in short rounds, so that other load of the machine affects all alike.
+ * alternate in short rounds, so that other load of the machine affects all alike. With callers that
+ * wait for their answers, rate and duration are one figure: a call of 16 takes at least 16 times as
+ * long as the program needs for one. So both are measured with fewer callers, too, and at a fixed
+ * rate.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { issueToken } from '../channels/edge/identity/local-issuer.ts';
-import { processorTimeOf } from './harness/computer.ts';
+import { ownThreadUs, processorTimeOf } from './harness/computer.ts';
 import { type Answer, HttpLoad, requestOf } from './harness/http-load.ts';
+import { atPace } from './harness/pace.ts';
 import { type Program, startMcpServer, startProgram } from './harness/program.ts';
 import { defineScenario } from './harness/scenario.ts';
 import { median, spread } from './harness/statistics.ts';
 
-/** Callers, each with one call in flight on its own connection. */
+/** Callers, each with one call in flight on its own connection; and fewer. */
 const CALLERS = 16;
+const FEWER = [8, 4, 1] as const;
+/** The fixed rate, and connections enough for it. */
+const OPEN_PER_SECOND = 500;
+const OPEN_CONNECTIONS = 64;
 const TENANT = 'conformance';
 const TOOL = 'conformance__echo_payload-v1';
 const TEXT = 'a text as people write them, not very long';
@@ -30,7 +38,7 @@ export const mcp = defineScenario({
   name: 'mcp',
   question: 'how many durable tools a second are called by MCP, and how long does a call take?',
   needsProgram: true,
-  secondsMax: 180,
+  secondsMax: 240,
   figures: {
     callsPerSecond: { label: 'tools called, 16 callers', unit: '1/s', limit: 'barePerSecond' },
     p50Ms: { label: '  call to result, p50', unit: 'ms', limit: 'bareP50Ms' },
@@ -40,16 +48,33 @@ export const mcp = defineScenario({
       unit: 'µs',
       limit: 'bareThreadUs',
     },
+    clientUs: { label: '  the same of the client, on the same cores', unit: 'µs' },
     ofBare: { label: '  share of the bare server, by round', unit: 'ratio' },
-    sessionPerSecond: { label: 'the same in sessions of 2025', unit: '1/s' },
+    callsOf8: { label: 'tools called, 8 callers', unit: '1/s', limit: 'bareOf8' },
+    p99MsOf8: { label: '  p99', unit: 'ms', limit: 'bareP99MsOf8' },
+    callsOf4: { label: 'tools called, 4 callers', unit: '1/s', limit: 'bareOf4' },
+    p99MsOf4: { label: '  p99', unit: 'ms', limit: 'bareP99MsOf4' },
+    callsOf1: { label: 'tools called, 1 caller', unit: '1/s', limit: 'bareOf1' },
+    p99MsOf1: { label: '  p99', unit: 'ms', limit: 'bareP99MsOf1' },
+    openP50Ms: { label: '500 calls a second, p50', unit: 'ms', limit: 'bareOpenP50Ms' },
+    openP99Ms: { label: '  p99', unit: 'ms', limit: 'bareOpenP99Ms' },
+    sessionPerSecond: { label: 'the same in sessions of 2025, 16 callers', unit: '1/s' },
     sessionP99Ms: { label: '  p99', unit: 'ms' },
     envelopesPerSecond: { label: 'the same work by envelopes, 16 callers', unit: '1/s' },
     envelopeP99Ms: { label: '  send to answer, p99', unit: 'ms' },
     envelopeThreadUs: { label: '  processor time of one, JavaScript thread', unit: 'µs' },
-    barePerSecond: { label: 'limit: a bare server of the SDK, nothing stored', unit: '1/s' },
+    barePerSecond: { label: 'limit: a bare server of the SDK, 16 callers', unit: '1/s' },
     bareP50Ms: { label: '  call to result, p50', unit: 'ms' },
     bareP99Ms: { label: '  p99', unit: 'ms' },
     bareThreadUs: { label: '  processor time of one, JavaScript thread', unit: 'µs' },
+    bareOf8: { label: 'limit: the bare server, 8 callers', unit: '1/s' },
+    bareP99MsOf8: { label: '  p99', unit: 'ms' },
+    bareOf4: { label: 'limit: the bare server, 4 callers', unit: '1/s' },
+    bareP99MsOf4: { label: '  p99', unit: 'ms' },
+    bareOf1: { label: 'limit: the bare server, 1 caller', unit: '1/s' },
+    bareP99MsOf1: { label: '  p99', unit: 'ms' },
+    bareOpenP50Ms: { label: 'limit: the bare server, 500 calls a second, p50', unit: 'ms' },
+    bareOpenP99Ms: { label: '  p99', unit: 'ms' },
   },
   async measure({ folder, pick }) {
     const data = join(folder, 'data');
@@ -58,21 +83,24 @@ export const mcp = defineScenario({
     const [program, bareServer] = [await startProgram(folder), await startMcpServer()];
     const token = await tokenOf(data);
     const targets = {
-      calls: { of: program, next: () => callOf(token, TOOL) },
-      sessions: await sessionTarget(program, token),
-      envelopes: { of: program, next: (caller: number, n: number) => envelope(token, caller, n) },
       bare: { of: bareServer, next: () => callOf('x'.repeat(400), 'echo') },
+      calls: { of: program, next: () => callOf(token, TOOL) },
+      envelopes: { of: program, next: (caller: number, n: number) => envelope(token, caller, n) },
+      sessions: await sessionTarget(program, token),
     } satisfies Record<string, Target>;
     const seconds = pick(2, 1, 0.1);
-    for (const target of Object.values(targets)) await round(target, pick(3, 1, 0.1));
-    const rounds = [];
-    for (let n = 0; n < pick(6, 3, 1); n++)
-      rounds.push({
-        bare: await round(targets.bare, seconds),
-        calls: await round(targets.calls, seconds),
-        envelopes: await round(targets.envelopes, seconds),
-        sessions: await round(targets.sessions, seconds),
-      });
+    for (const target of Object.values(targets)) await round(target, CALLERS, pick(3, 1, 0.1));
+    const rounds: Rounds[] = [];
+    for (let n = 0; n < pick(6, 3, 1); n++) {
+      const one: Partial<Rounds> = {};
+      for (const [name, target] of Object.entries(targets))
+        one[name as keyof typeof targets] = await round(target, CALLERS, seconds);
+      for (const callers of [...FEWER, 'open'] as const) {
+        one[`bare ${callers}`] = await round(targets.bare, callers, seconds / 2);
+        one[`calls ${callers}`] = await round(targets.calls, callers, seconds / 2);
+      }
+      rounds.push(one as Rounds);
+    }
     await Promise.all([program.stop(), bareServer.stop()]);
     return figuresOf(rounds);
   },
@@ -94,18 +122,36 @@ type Round = {
   readonly p50: number;
   readonly p99: number;
   readonly threadUs: number;
+  readonly clientUs: number;
 };
-type Rounds = readonly Readonly<Record<'bare' | 'calls' | 'envelopes' | 'sessions', Round>>[];
+/** A number of callers, or the fixed rate. */
+type Load = number | 'open';
+type RoundName =
+  | 'bare'
+  | 'calls'
+  | 'envelopes'
+  | 'sessions'
+  | `${'bare' | 'calls'} ${(typeof FEWER)[number] | 'open'}`;
+type Rounds = Record<RoundName, Round>;
 
-function figuresOf(rounds: Rounds) {
-  const of = (target: keyof Rounds[number], figure: keyof Round) =>
-    median(rounds.map((one) => one[target][figure]));
+function figuresOf(rounds: readonly Rounds[]) {
+  const of = (name: RoundName, figure: keyof Round) =>
+    median(rounds.map((one) => one[name][figure]));
   return {
     callsPerSecond: of('calls', 'perSecond'),
     p50Ms: of('calls', 'p50'),
     p99Ms: of('calls', 'p99'),
     threadUs: of('calls', 'threadUs'),
+    clientUs: of('calls', 'clientUs'),
     ofBare: median(rounds.map(({ calls, bare }) => calls.perSecond / bare.perSecond)),
+    callsOf8: of('calls 8', 'perSecond'),
+    p99MsOf8: of('calls 8', 'p99'),
+    callsOf4: of('calls 4', 'perSecond'),
+    p99MsOf4: of('calls 4', 'p99'),
+    callsOf1: of('calls 1', 'perSecond'),
+    p99MsOf1: of('calls 1', 'p99'),
+    openP50Ms: of('calls open', 'p50'),
+    openP99Ms: of('calls open', 'p99'),
     sessionPerSecond: of('sessions', 'perSecond'),
     sessionP99Ms: of('sessions', 'p99'),
     envelopesPerSecond: of('envelopes', 'perSecond'),
@@ -115,16 +161,40 @@ function figuresOf(rounds: Rounds) {
     bareP50Ms: of('bare', 'p50'),
     bareP99Ms: of('bare', 'p99'),
     bareThreadUs: of('bare', 'threadUs'),
+    bareOf8: of('bare 8', 'perSecond'),
+    bareP99MsOf8: of('bare 8', 'p99'),
+    bareOf4: of('bare 4', 'perSecond'),
+    bareP99MsOf4: of('bare 4', 'p99'),
+    bareOf1: of('bare 1', 'perSecond'),
+    bareP99MsOf1: of('bare 1', 'p99'),
+    bareOpenP50Ms: of('bare open', 'p50'),
+    bareOpenP99Ms: of('bare open', 'p99'),
   };
 }
 
-/** Closed loop: each caller sends its next request when it has the answer. */
-async function round({ of: { pid, port }, next }: Target, seconds: number): Promise<Round> {
-  const load = await HttpLoad.open(port, CALLERS);
-  const samples: number[] = [];
-  const before = processorTimeOf(pid).mainMs;
+async function round({ of, next }: Target, callers: Load, seconds: number): Promise<Round> {
+  const load = await HttpLoad.open(of.port, callers === 'open' ? OPEN_CONNECTIONS : callers);
+  const before = { main: processorTimeOf(of.pid).mainMs, client: ownThreadUs() };
   const begun = performance.now();
-  const until = begun + seconds * 1_000;
+  const samples =
+    callers === 'open'
+      ? await atFixedRate(load, next, seconds)
+      : await byCallers(load, next, callers, seconds);
+  const elapsed = (performance.now() - begun) / 1_000;
+  load.close();
+  const count = samples.length;
+  return {
+    perSecond: count / elapsed,
+    ...spread(samples),
+    threadUs: ((processorTimeOf(of.pid).mainMs - before.main) * 1_000) / count,
+    clientUs: (ownThreadUs() - before.client) / count,
+  };
+}
+
+/** Closed loop: each caller sends its next request when it has the answer. Returns milliseconds. */
+async function byCallers(load: HttpLoad, next: Target['next'], callers: number, seconds: number) {
+  const samples: number[] = [];
+  const until = performance.now() + seconds * 1_000;
   const caller = async (_: unknown, number: number) => {
     for (let n = 1; performance.now() < until; n++) {
       const answer = await load.request(next(number, n));
@@ -132,15 +202,16 @@ async function round({ of: { pid, port }, next }: Target, seconds: number): Prom
       samples.push(answer.ms);
     }
   };
-  await Promise.all(Array.from({ length: CALLERS }, caller));
-  const elapsed = (performance.now() - begun) / 1_000;
-  load.close();
-  return {
-    perSecond: samples.length / elapsed,
-    ...spread(samples),
-    threadUs: ((processorTimeOf(pid).mainMs - before) * 1_000) / samples.length,
-  };
+  await Promise.all(Array.from({ length: callers }, caller));
+  return samples;
 }
+
+/** Open loop. Returns milliseconds from the time at which each call was due. */
+const atFixedRate = (load: HttpLoad, next: Target['next'], seconds: number): Promise<number[]> =>
+  atPace(1_000 / OPEN_PER_SECOND, OPEN_PER_SECOND * seconds, async (at, dueMs) => {
+    assertDone(await load.request(next(0, at)));
+    return performance.now() - dueMs;
+  });
 
 /** The text is returned, as a result of the tool or of the task. */
 function assertDone({ status, body }: Answer): void {

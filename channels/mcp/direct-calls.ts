@@ -10,11 +10,15 @@
 import type { IncomingMessage } from 'node:http';
 import {
   CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
   classifyInboundRequest,
+  LOG_LEVEL_META_KEY,
+  PROTOCOL_VERSION_META_KEY,
   ProtocolErrorCode,
   type RequestMeta,
   SERVER_INFO_META_KEY,
 } from '@modelcontextprotocol/server';
+import { LruMap } from '../../runtime/index.ts';
 import { header } from '../http/route.ts';
 import type { CallContext, McpTool } from './catalog.ts';
 import { answerOf, featuresIn, isObject, type ServerInfo } from './server.ts';
@@ -25,11 +29,13 @@ const CALL = 'tools/call';
 /** A call with other parameters is not plain. */
 const PARAMS = new Set(['name', 'arguments', '_meta']);
 
+type Body = Readonly<Record<string, unknown>>;
+
 export type DirectCall = {
   readonly id: unknown;
   readonly name: string;
-  readonly args: Readonly<Record<string, unknown>>;
-  readonly meta: RequestMeta & Readonly<Record<string, unknown>>;
+  readonly args: Body;
+  readonly meta: RequestMeta & Body;
 };
 
 /** The plain call in a request; undefined: it is none. */
@@ -44,24 +50,49 @@ export function directCallIn(request: IncomingMessage, body: unknown): DirectCal
     Object.keys(body['params']).every((key) => PARAMS.has(key)) &&
     // The SDK reads an encoded name, and refuses other differences.
     header(request, 'mcp-name') === name;
-  return isPlain && isOfRevision(request, body) ? { id: body['id'], name, args, meta } : undefined;
+  return isPlain && isOfRevision(request, body, meta)
+    ? { id: body['id'], name, args, meta }
+    : undefined;
 }
 
 /** Whether the message, what it declares, and its headers are valid, and of the one revision. */
-function isOfRevision(request: IncomingMessage, body: Readonly<Record<string, unknown>>): boolean {
+function isOfRevision(request: IncomingMessage, body: Body, meta: Body): boolean {
   const [version, method] = [
     header(request, 'mcp-protocol-version'),
     header(request, 'mcp-method'),
   ];
-  if (version !== REVISION || method !== CALL) return false;
+  if (version !== REVISION || method !== CALL || !isMessage(body)) return false;
+  // Only these of the metadata are checked, and a client declares the same with each call.
+  const declared = JSON.stringify(DECLARED.map((key) => meta[key]));
+  if (validDeclarations.get(declared)) return true;
   const found = classifyInboundRequest({
     httpMethod: 'POST',
     protocolVersionHeader: version,
     mcpMethodHeader: method,
     body,
   });
-  return found.kind === 'modern' && found.classification.revision === REVISION;
+  const isValid = found.kind === 'modern' && found.classification.revision === REVISION;
+  if (isValid && declared.length <= DECLARED_MAX) validDeclarations.set(declared, true);
+  return isValid;
 }
+
+const DECLARED = [
+  PROTOCOL_VERSION_META_KEY,
+  CLIENT_INFO_META_KEY,
+  CLIENT_CAPABILITIES_META_KEY,
+  LOG_LEVEL_META_KEY,
+];
+/** Longest declaration that is remembered, characters of JSON. */
+const DECLARED_MAX = 4_096;
+/** Those that the SDK found valid: it needs as long for them as for the rest of a plain call. */
+const validDeclarations = new LruMap<string, true>(256);
+
+/** A request of JSON-RPC that has parameters. */
+const isMessage = (body: Body): boolean => {
+  const { jsonrpc, id } = body;
+  const isId = typeof id === 'string' || Number.isSafeInteger(id);
+  return jsonrpc === '2.0' && isId && Object.keys(body).length === 4;
+};
 
 /** The answer, as a message of JSON-RPC. @param signal aborted when the client disconnects */
 export async function answerDirectly(

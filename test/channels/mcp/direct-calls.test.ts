@@ -65,6 +65,8 @@ test('a plain call has the answer of the SDK: result, failure, refusal, task, re
 
 test('a call that is not plain is served by the SDK, or refused and not made', async () => {
   const gateway = await serveMcp();
+  // What is valid is remembered, and makes nothing else valid.
+  expect(isDirect(await gateway.rpc('tools/call', { name: ECHO, arguments: {} }))).toBe(true);
   const call = (params: object, headers: Readonly<Record<string, string>> = {}) =>
     gateway.rpc('tools/call', { name: ECHO, arguments: { text: 'a' }, ...params }, { headers });
   const envelope = (name: string, value: unknown) => ({
@@ -77,6 +79,7 @@ test('a call that is not plain is served by the SDK, or refused and not made', a
     await call(envelope('protocolVersion', '2027-01-01')),
     await call(envelope('clientCapabilities', 'none')),
     await call(envelope('clientInfo', { version: 1 })),
+    await call(envelope('logLevel', 'loud')),
     await call({ arguments: ['a'] }),
     await call({ name: 'test__guard_door-v1' }),
   ];
