@@ -242,12 +242,13 @@ class RunningEdge implements Edge {
       onServed();
       checkRoles(action, found.offer.spec.roles, envelope.principal.roles);
     }
-    const taskId = this.#taskIdOf(envelope, 'offer' in found ? found.offer : undefined);
+    const offered = 'offer' in found ? found.offer : undefined;
+    const taskId = this.#taskIdOf(envelope, offered, request.isNewKey);
     const waiting = request.until
       ? this.#watch.settling(taskId, request.until)
       : this.#watch.ending(taskId, known.leftMs);
     try {
-      const row = this.#watch.row(tenant, taskId);
+      const row = request.isNewKey ? undefined : this.#watch.row(tenant, taskId);
       if (row) onServed();
       const isRepeat = row?.payloadHash === payloadHash;
       // A caller finds its own task also when its action is no longer offered.
@@ -281,13 +282,15 @@ class RunningEdge implements Edge {
    * The task of the envelope's idempotency key. Keys are per caller, unless the action shares them.
    * Task ids of earlier versions do not contain the caller; for 28 hours they are found too.
    */
-  #taskIdOf(envelope: Envelope, offer: Offer | undefined): string {
+  #taskIdOf(envelope: Envelope, offer: Offer | undefined, isNewKey = false): string {
     const { tenant_id: tenant, action, idempotency_key: key, principal } = envelope;
     const subject = subjectOf(envelope);
+    const own = () => taskIdOf({ tenant, action, subject, key, principal: principal.sub });
+    const isShared = offer?.spec.key_scope === 'tenant';
+    if (isNewKey && !isShared) return own();
     const shared = taskIdOf({ tenant, action, subject, key });
-    const isOwn = this.#watch.row(tenant, shared)?.view.principal === principal.sub;
-    if (isOwn || offer?.spec.key_scope === 'tenant') return shared;
-    return taskIdOf({ tenant, action, subject, key, principal: principal.sub });
+    const isOwn = () => this.#watch.row(tenant, shared)?.view.principal === principal.sub;
+    return isShared || isOwn() ? shared : own();
   }
 
   /** @throws TroupeError INVALID_ARGUMENT; FORBIDDEN when it is sealed to another key */

@@ -51,6 +51,8 @@ export type EdgeRequest = Credentials & {
    * compared, and no sequence actor is needed.
    */
   readonly isUnordered?: true;
+  /** Its key was made for this envelope, so no task has it, and none is looked for. */
+  readonly isNewKey?: true;
   /** the agent whose A2A address received it; the task belongs to that agent then */
   readonly agentId?: string;
 };

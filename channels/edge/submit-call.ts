@@ -21,6 +21,8 @@ export type Call = {
   readonly credentials: Credentials;
   /** idempotency key: a repeat finds the same task */
   readonly key: string;
+  /** as in `EdgeRequest` */
+  readonly isNewKey?: true | undefined;
   readonly contextId: string;
   /** W3C trace context */
   readonly trace: Pick<EdgeRequest, 'traceparent' | 'tracestate'>;
@@ -46,7 +48,7 @@ export async function submitCall(edge: Pick<Edge, 'submit'>, call: Call): Promis
       bytes: Buffer.from(JSON.stringify(envelope)),
       ...(call.until ? { until: call.until } : { waitMs: 0 }),
       ...(isUnordered ? { isUnordered } : {}),
-      ...defined({ agentId: call.agentId }),
+      ...defined({ agentId: call.agentId, isNewKey: call.isNewKey }),
       ...call.trace,
     });
     if (answer.kind === 'task') return answer.view;

@@ -181,6 +181,7 @@ class ActionCall {
       caller: this.#caller,
       credentials: this.#caller.credentials,
       key,
+      isNewKey: this.#key === undefined ? true : undefined,
       // Calls are independent of each other: each is a subject of its own, unless it names one.
       contextId: contextOf(key),
       isOwnContext: true,

@@ -53,9 +53,12 @@ export class BearerGuesses {
    * a promise only for a locked account; it resolves at the request's turn.
    */
   refusedForMs(request: IncomingMessage, response: ServerResponse): number | Promise<number> {
+    const { authorization } = request.headers;
+    // Most requests have a signed token, whose account is of no interest.
+    if (this.#guessIn(authorization) === undefined) return 0;
     const account = accountOf(remoteOf(request, this.#parts.proxies));
     const isOpen = () => !response.destroyed;
-    return this.judge(request.headers.authorization, { account, isOpen });
+    return this.judge(authorization, { account, isOpen });
   }
 
   /** The same for a request of another transport, counted for that account. */
@@ -63,12 +66,18 @@ export class BearerGuesses {
     authorization: string | undefined,
     { account, isOpen }: { readonly account: string; readonly isOpen: () => boolean },
   ): number | Promise<number> {
-    const given = BEARER.exec(authorization ?? '')?.[1];
-    if (given === undefined || JWT.test(given) || !this.#hasSecret) return 0;
+    const given = this.#guessIn(authorization);
+    if (given === undefined) return 0;
     const { failures } = this.#parts;
     if (failures.lockedForMs(account) > 0) return this.#atItsTurn(given, account, isOpen);
     if (!this.#isRight(given)) failures.count(account);
     return 0;
+  }
+
+  /** A token that may be a wrong secret. */
+  #guessIn(authorization = ''): string | undefined {
+    const given = this.#hasSecret ? BEARER.exec(authorization)?.[1] : undefined;
+    return given === undefined || JWT.test(given) ? undefined : given;
   }
 
   async #atItsTurn(given: string, account: string, isOpen: () => boolean): Promise<number> {
