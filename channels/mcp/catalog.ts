@@ -163,8 +163,8 @@ export type Catalog = {
   /** sorted by name, because clients cache the list and prompts that contain it */
   tools(this: void): readonly McpTool[];
   /**
-   * one of them by its name, without making the list; its plain calls are served without a server
-   * of the SDK (direct-calls.ts)
+   * one of them by its name, without making the list, if it uses no more of a call than
+   * `CallContext`; its plain calls are served without a server of the SDK (direct-calls.ts)
    */
   tool?(this: void, name: string): McpTool<CallContext> | undefined;
   /** what the scopes of a token must grant for a call of this tool; default nothing */

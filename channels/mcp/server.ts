@@ -101,7 +101,7 @@ export function mcpServer(
 
 function serveTools(server: Server, { tools, tool: toolNamed }: Catalog): void {
   const find = (name: string): McpTool | undefined =>
-    toolNamed ? toolNamed(name) : tools().find(({ definition }) => definition.name === name);
+    toolNamed?.(name) ?? tools().find(({ definition }) => definition.name === name);
   server.setRequestHandler('tools/list', (_, context) => ({
     tools: toolsFor(tools(), featuresOf(server, context)),
   }));

@@ -12,7 +12,7 @@ import { TroupeError } from '../../../protocols/errors.ts';
 import { systemClock } from '../../../runtime/index.ts';
 import { FIXTURE_PROMPTS, fixtureResources } from './fixture-contents.ts';
 import { FixtureTasks, taskTools } from './fixture-tasks.ts';
-import { fixtureTools } from './fixture-tools.ts';
+import { contentTools, fixtureTools } from './fixture-tools.ts';
 
 export type FixtureServer = {
   /** such as `http://127.0.0.1:4711/mcp` */
@@ -48,6 +48,7 @@ const fixtureCatalog = (subscribed: Set<string>, tasks: FixtureTasks): Catalog =
   );
   return {
     tools: () => tools,
+    tool: (name) => contentTools.find(({ definition }) => definition.name === name),
     resources: fixtureResources(subscribed),
     prompts: FIXTURE_PROMPTS,
     complete: ({ argument: { name, value } }) =>

@@ -7,7 +7,7 @@ import {
   type RequestStateCodec,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import type { McpTool, ToolAnswer } from '../../../channels/mcp/catalog.ts';
+import type { CallContext, McpTool, ToolAnswer } from '../../../channels/mcp/catalog.ts';
 import { embedded, image, text, WAV } from './fixture-contents.ts';
 import {
   ask,
@@ -45,7 +45,8 @@ const nameOf = (context: ServerContext, key: string, field = 'name'): string | u
   return typeof value === 'string' ? value : undefined;
 };
 
-const contentTools: readonly McpTool[] = [
+/** They use nothing of their calls. */
+export const contentTools: readonly McpTool<CallContext>[] = [
   tool('test_audio_content', () => content({ type: 'audio', data: WAV, mimeType: 'audio/wav' })),
   tool('test_embedded_resource', () =>
     content(
