@@ -89,3 +89,42 @@ test('a call that is not plain is served by the SDK, or refused and not made', a
   const continued = await call({ requestState: 'unknown' });
   expect([isDirect(continued), continued.result.isError]).toEqual([false, true]);
 });
+
+test('odd messages with the headers of a plain call are refused, and are no fault of the gateway', async () => {
+  const gateway = await serveMcp();
+  const headers = {
+    authorization: 'Bearer alice',
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'tools/call',
+    'mcp-name': ECHO,
+  };
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const params = { name: ECHO, arguments: { text: 'a' }, _meta };
+  const plain = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+  const odd = [
+    { ...plain, id: null },
+    { ...plain, id: { a: 1 } },
+    { ...plain, id: 1.5 },
+    { ...plain, jsonrpc: '1.0' },
+    { ...plain, more: true },
+    { ...plain, params: null },
+    { ...plain, params: [params] },
+    { ...plain, params: { ...params, name: [ECHO] } },
+    { ...plain, params: { ...params, arguments: null } },
+    { ...plain, params: { ...params, _meta: null } },
+    { ...plain, params: { ...params, _meta: [_meta] } },
+    [plain],
+    null,
+  ];
+  for (const body of odd) {
+    const sent = { method: 'POST', headers, body: JSON.stringify(body) };
+    const response = await fetch(gateway.url, sent);
+    expect([response.status < 500, await response.json()]).toMatchObject([true, { error: {} }]);
+  }
+  expect([gateway.faults, tasksOf(gateway)]).toEqual([[], 0]);
+});
