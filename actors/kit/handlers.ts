@@ -54,19 +54,41 @@ export const handlersOf = <Context, Event extends { readonly type: string }>() =
 /**
  * An action of a chart: sends in order, and changes the context. `resultOf` converts what the
  * actor's own handlers return.
+ *
+ * For XState, lint and exports it is made by `enqueueActions`. It resolves itself, to the same
+ * (test/actors/kit/action.test.ts): XState would compute the state value again for each change of
+ * the context, and make a function for each way to enqueue.
  */
 export function action<Context extends MachineContext, Event extends EventObject, Result>(
   handler: (args: ActionArgs<Context, Event>) => Result,
   resultOf: (args: ActionArgs<Context, Event>, result: Result) => ActionResult<Context>,
 ) {
-  const collect = ({ context, event, enqueue }: Collecting<Context, Event>): void => {
-    const { change, send = [] } = resultOf({ context, event }, handler({ context, event }));
+  const resultFor = ({ context, event }: ActionArgs<Context, Event>): ActionResult<Context> => {
+    const args = { context, event };
+    return resultOf(args, handler(args));
+  };
+  const collect = ({ enqueue, ...args }: Collecting<Context, Event>): void => {
+    const { change, send = [] } = resultFor(args);
     for (const one of send) enqueue(one);
     if (change) enqueue.assign(change);
   };
-  return enqueueActions<Context, Event, undefined, Event, never, HostAction, never, never, never>(
-    'events' in handler ? Object.assign(collect, { events: handler.events }) : collect,
-  );
+  const resolve: Resolve<Context, Event> = (_, snapshot, args) => {
+    const { change, send } = resultFor(args);
+    if (!change) return [snapshot, undefined, send];
+    return [{ ...snapshot, context: { ...snapshot.context, ...change } }, undefined, send];
+  };
+  const made = enqueueActions<
+    Context,
+    Event,
+    undefined,
+    Event,
+    never,
+    HostAction,
+    never,
+    never,
+    never
+  >('events' in handler ? Object.assign(collect, { events: handler.events }) : collect);
+  return Object.assign(made, { resolve });
 }
 
 type Collecting<Context extends MachineContext, Event extends EventObject> = ActionArgs<
@@ -75,6 +97,13 @@ type Collecting<Context extends MachineContext, Event extends EventObject> = Act
 > & {
   readonly enqueue: ((one: HostAction) => void) & { assign(change: Partial<Context>): void };
 };
+
+/** What XState calls for a built-in action: the next snapshot, and actions to execute then. */
+type Resolve<Context, Event> = <Snapshot extends { readonly context: Context }>(
+  scope: unknown,
+  snapshot: Snapshot,
+  args: ActionArgs<Context, Event>,
+) => readonly [Snapshot, undefined, readonly HostAction[] | undefined];
 
 /** Every event carries `meta`: the host adds it to messages, timers and outcomes of effects. */
 export const metaOf = ({ meta }: { readonly meta: Meta }): Meta => meta;

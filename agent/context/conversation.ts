@@ -71,17 +71,17 @@ export function shownOf(entries: readonly TranscriptEntry[]): Shown {
   let system = '';
   let summary: string | undefined;
   let shown: ShownEntry[] = [];
-  for (const { position, entry: stored } of entries) {
-    const entry = stored as unknown as SessionEntry;
+  for (const one of entries as unknown as readonly ShownEntry[]) {
+    const { entry } = one;
     if (entry.type === 'reset') {
       [system, summary, shown] = ['', undefined, []];
     } else if (entry.type === 'prompt') {
       system = entry.system;
     } else if (entry.type === 'compaction') {
       summary = entry.summary;
-      shown = shown.filter((one) => one.position >= entry.keptFrom);
+      shown = shown.filter(({ position }) => position >= entry.keptFrom);
     } else {
-      shown.push({ position, entry });
+      shown.push(one);
     }
   }
   return { system, ...defined({ summary }), entries: shown };
