@@ -28,8 +28,8 @@ export type UpkeepOptions = {
 };
 
 /**
- * Moments of a period at which shards probe, the same ones for all of a process: the requests of one
- * moment go in one write, which costs more than what it carries.
+ * Moments of a period at which shards probe, the same ones for all of a process: the requests of
+ * one moment go in one write, which costs more than what it carries.
  */
 const PROBE_MOMENTS = 10;
 const PASSIVATE_EVERY_MS = 10_000;
