@@ -295,6 +295,7 @@ export class ClusterNode implements Hosting {
     return {
       shards: this.#o.shards,
       status: () => this.#shards.status(),
+      statusOf: (shard) => this.#shards.statusOf(shard),
       take: (shard) => this.#take(shard),
       handOff: async (shard, node) => {
         await this.#shards.handOff(shard, node);

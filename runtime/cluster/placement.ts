@@ -44,6 +44,8 @@ export interface ShardHost {
   readonly shards: number;
   /** the current state of all shards that this process has ever owned */
   status(): readonly ShardStatus[];
+  /** the current state of a shard that this process has ever owned */
+  statusOf(shard: number): ShardStatus | undefined;
   /** Resolves when the shard is owned, lost or quarantined; at once when it is owned. */
   take(shard: number): Promise<void>;
   /** Commits open turns and releases the shard. @param toNode '': to any node */
@@ -98,7 +100,7 @@ export class Placement {
     const { prepareMs } = this.#timings;
     this.#takers = new ShardAssignment(host.shards);
     this.#movers = new ShardAssignment(host.shards);
-    const statusOf = (shard: number) => host.status().find((status) => status.shard === shard);
+    const statusOf = (shard: number) => host.statusOf(shard);
     const onEvent = (event: PlacementEvent) => options.onEvent?.(event);
     const onEnd = () => this.changed();
     const epochOf = (shard: number) => statusOf(shard)?.epoch ?? 0;

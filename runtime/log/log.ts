@@ -81,7 +81,10 @@ export interface Log {
   last(subject: string): Promise<Position>;
   /** The last entry itself; undefined if none was ever stored. */
   readLast(subject: string): Promise<LogEntry | undefined>;
-  /** Entries from position `from` (inclusive) on, oldest first; [] if there are none yet. */
+  /**
+   * Entries from position `from` (inclusive) on, oldest first; [] if there are none yet. Fewer
+   * entries than `limit` with fewer bytes than `bytesMax` are all that the subject had at the call.
+   */
   read(subject: string, from: Position, options?: ReadOptions): Promise<readonly LogEntry[]>;
   /**
    * Reads the subject from position `from` (inclusive) on, as entries are stored. `onInterrupted`:

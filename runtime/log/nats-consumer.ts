@@ -11,6 +11,7 @@
 import { createInbox, type Msg, type Subscription } from '@nats-io/transport-node';
 import type { Position } from './log.ts';
 import type { NatsLink } from './nats-link.ts';
+import { sendSoon } from './nats-sends.ts';
 
 export type Delivered = {
   readonly position: Position;
@@ -91,13 +92,16 @@ export class NatsConsumer {
       expires: EXPIRES_MS * NANOS,
       idle_heartbeat: HEARTBEAT_MS * NANOS,
     };
-    try {
-      link.nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify(request), {
-        reply: `${this.#inbox}.${this.#pulls}`,
-      });
-    } catch (error) {
-      this.#anomaly(String(error));
-    }
+    const reply = `${this.#inbox}.${this.#pulls}`;
+    sendSoon(link.nc, () => {
+      if (this.#ended) return;
+      try {
+        const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`;
+        link.nc.publish(subject, JSON.stringify(request), { reply });
+      } catch (error) {
+        this.#anomaly(String(error));
+      }
+    });
   }
 
   /** Ends all calls. May be repeated. */

@@ -20,8 +20,6 @@ import { strict as assert } from 'node:assert';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../blobs/blobs.ts';
-import { systemClock } from '../clock/clock.ts';
-import { inTime } from '../clock/in-time.ts';
 import {
   type AppendAnswer,
   type AppendOptions,
@@ -35,12 +33,13 @@ import {
   type ReadOptions,
 } from './log.ts';
 import { NatsAppends, type Publish } from './nats-appends.ts';
-import { type Reference, referenceHeaders, type StoredEntry, storedEntry } from './nats-entry.ts';
+import { type Reference, referenceHeaders, type StoredEntry } from './nats-entry.ts';
 import { readFailure } from './nats-errors.ts';
 import { NatsFollow } from './nats-follow.ts';
 import { corruptEntry, LargeEntries } from './nats-large.ts';
 import { NatsLink } from './nats-link.ts';
-import { NatsReader, type NatsReaderOptions } from './nats-reader.ts';
+import { NatsReads, type Place } from './nats-reads.ts';
+import { NatsRequests } from './nats-requests.ts';
 import { SharedAnswers } from './shared-answers.ts';
 
 export type NatsLogOptions = {
@@ -62,25 +61,31 @@ const PUBLISH_TIMEOUT_MS = 2_000;
 const API_TIMEOUT_MS = 2_000;
 /** A purge holds the stream; over a million messages it took five seconds on 2.9. */
 const PURGE_TIMEOUT_MS = 60_000;
-const READ_TIMEOUT_MS = 10_000;
 const ERASES_AT_ONCE = 8;
 /** Room for headers in a message of the server's `max_payload`. */
 const HEADER_BYTES_MAX = 1_024;
 const PAYLOAD_BYTES_DEFAULT = 2 ** 20;
 
-/** A subject as the server knows it. */
-type Place = { readonly stream: string; readonly subject: string };
+/** What the log uses of one connection. */
+type Parts = {
+  readonly link: NatsLink;
+  readonly requests: NatsRequests;
+  readonly manager: JetStreamManager;
+  /** waits longer */
+  readonly purger: JetStreamManager;
+};
 
 export class NatsLog implements Log {
   readonly atomic = false;
   readonly #o: NatsLogOptions;
   readonly #link: NatsLink;
-  readonly #manager: JetStreamManager;
+  readonly #requests: NatsRequests;
+  readonly #reads: NatsReads;
   readonly #purger: JetStreamManager;
   readonly #appends: NatsAppends;
   readonly #large: LargeEntries;
   readonly #lasts = new SharedAnswers(async (subject) => {
-    return (await this.#lastMessage(this.#place(subject)))?.seq ?? 0;
+    return (await this.#reads.last(this.#place(subject)))?.seq ?? 0;
   });
   readonly #follows = new Set<NatsFollow>();
   /** large appends on their way, the last of each subject: what comes after waits for it */
@@ -89,21 +94,20 @@ export class NatsLog implements Log {
 
   /** The connection stays the caller's: `close` does not end it. */
   static async open(nc: NatsConnection, options: NatsLogOptions): Promise<NatsLog> {
-    const manager = await jetstreamManager(nc, { timeout: API_TIMEOUT_MS, checkAPI: false });
+    const link = new NatsLink(nc);
+    const requests = new NatsRequests(link);
+    const api = { timeout: API_TIMEOUT_MS, checkAPI: false };
+    const manager = await jetstreamManager(requests.connection, api);
     const purger = await jetstreamManager(nc, { timeout: PURGE_TIMEOUT_MS, checkAPI: false });
-    return new NatsLog(nc, options, manager, purger);
+    return new NatsLog(options, { link, requests, manager, purger });
   }
 
-  private constructor(
-    nc: NatsConnection,
-    options: NatsLogOptions,
-    manager: JetStreamManager,
-    purger: JetStreamManager,
-  ) {
+  private constructor(options: NatsLogOptions, { link, requests, manager, purger }: Parts) {
     const timeoutMs = options.publishTimeoutMs ?? PUBLISH_TIMEOUT_MS;
     this.#o = options;
-    this.#link = new NatsLink(nc);
-    this.#manager = manager;
+    this.#link = link;
+    this.#requests = requests;
+    this.#reads = new NatsReads(link, manager);
     this.#purger = purger;
     this.#appends = new NatsAppends(this.#link, timeoutMs);
     this.#large = new LargeEntries(options.blobs);
@@ -140,7 +144,7 @@ export class NatsLog implements Log {
   async readLast(subject: string): Promise<LogEntry | undefined> {
     const place = this.#place(subject);
     for (;;) {
-      const last = await this.#lastMessage(place);
+      const last = await this.#reads.last(place);
       if (!last) return undefined;
       const [entry] = await this.#whole(place, [last.entry()]);
       if (entry) return entry;
@@ -153,17 +157,23 @@ export class NatsLog implements Log {
     { limit = READ_LIMIT_DEFAULT, bytesMax = READ_BYTES_DEFAULT }: ReadOptions = {},
   ): Promise<readonly LogEntry[]> {
     const place = this.#place(subject);
-    const last = await this.#lastMessage(place);
+    const last = await this.#reads.last(place);
     if (!last || last.seq < from || limit < 1) return [];
     if (last.seq === from) return this.#whole(place, [last.entry()]);
     const range = { from, upTo: last.seq, limit, bytesMax };
-    return this.#whole(place, await this.#readRange(place, range));
+    const stored = await this.#reads.range(place, range);
+    const whole = await this.#whole(place, stored);
+    const end = stored.at(-1)?.position ?? last.seq;
+    if (whole.length === stored.length || end >= last.seq) return whole;
+    // A trim took some: what is left must not look like everything.
+    const rest = { limit: limit - whole.length, bytesMax };
+    return [...whole, ...(await this.read(subject, end + 1, rest))];
   }
 
   follow(subject: string, from: Position, onInterrupted?: () => void): Follow {
     const place = this.#place(subject);
     const follow: NatsFollow = new NatsFollow({
-      reader: this.#reader(place, from, defined({ onInterrupted })),
+      reader: this.#reads.reader(place, from, defined({ onInterrupted })),
       subject,
       whole: (entries) => this.#whole(place, entries),
       onClose: () => this.#follows.delete(follow),
@@ -174,7 +184,7 @@ export class NatsLog implements Log {
 
   async trim(subject: string, upTo: Position): Promise<void> {
     const place = this.#place(subject);
-    const last = await this.#lastMessage(place);
+    const last = await this.#reads.last(place);
     const keep = Math.min(upTo + 1, last?.seq ?? 0);
     if (keep <= 1) return;
     const isOverwritten = this.#o.streams.isOverwritten?.(place.stream) === true;
@@ -194,6 +204,7 @@ export class NatsLog implements Log {
     await Promise.allSettled(this.#turns.values());
     await this.#appends.idle();
     this.#appends.close();
+    this.#requests.close();
     this.#link.close();
   }
 
@@ -249,63 +260,6 @@ export class NatsLog implements Log {
     }
   }
 
-  async #lastMessage({ stream, subject }: Place) {
-    const question = this.#manager.streams.getMessage(stream, { last_by_subj: subject });
-    const found = await this.#asked(`the last entry of ${subject}`, question);
-    if (!found) return undefined;
-    const { seq } = found;
-    return {
-      seq,
-      entry: () => storedEntry(seq, found.time.getTime(), found.data, () => found.header),
-    };
-  }
-
-  /** The answer of a request. @throws TroupeError UNAVAILABLE */
-  #asked<T>(what: string, request: Promise<T>): Promise<T> {
-    return this.#link.ask(request).catch((cause: unknown) => {
-      throw readFailure(what, cause);
-    });
-  }
-
-  #reader(
-    { stream, subject }: Place,
-    from: Position,
-    options: Pick<NatsReaderOptions, 'entriesMax' | 'onInterrupted'>,
-  ): NatsReader {
-    return new NatsReader({
-      link: this.#link,
-      manager: this.#manager,
-      stream,
-      subject,
-      from,
-      ...options,
-    });
-  }
-
-  /** @throws TroupeError UNAVAILABLE when the connection is lost or nothing comes for long */
-  async #readRange(
-    place: Place,
-    range: { from: Position; upTo: Position; limit: number; bytesMax: number },
-  ): Promise<readonly StoredEntry[]> {
-    const reader = this.#reader(place, range.from, { entriesMax: range.limit });
-    const read: StoredEntry[] = [];
-    let bytes = 0;
-    try {
-      for (;;) {
-        await this.#asked(`entries of ${place.subject}`, within(READ_TIMEOUT_MS, reader.some()));
-        for (const entry of reader.peek(range.bytesMax - bytes)) {
-          read.push(entry);
-          bytes += entry.size;
-          const enough = read.length >= range.limit || bytes >= range.bytesMax;
-          if (enough || entry.position >= range.upTo) return read;
-          reader.drop(1);
-        }
-      }
-    } finally {
-      reader.close();
-    }
-  }
-
   /** The entries with their bytes, less those whose blob went with a trim meanwhile. */
   async #whole(place: Place, entries: readonly StoredEntry[]): Promise<readonly LogEntry[]> {
     const whole: LogEntry[] = [];
@@ -313,15 +267,10 @@ export class NatsLog implements Log {
       const { position, logTimeMs } = entry;
       const bytes = await this.#large.get(place.subject, entry);
       if (bytes !== undefined) whole.push({ position, bytes, logTimeMs });
-      else if (await this.#isStored(place, position))
+      else if (await this.#reads.has(place, position))
         throw corruptEntry(place.subject, position, `its blob ${entry.reference?.blob} is missing`);
     }
     return whole;
-  }
-
-  async #isStored({ stream }: Place, position: Position): Promise<boolean> {
-    const question = this.#manager.streams.getMessage(stream, { seq: position });
-    return (await this.#asked(`entry ${position} of ${stream}`, question)) !== null;
   }
 
   /** Also removes the blobs of large entries. */
@@ -329,7 +278,7 @@ export class NatsLog implements Log {
     const blobs: string[] = [];
     for (let from = 1; from < keep; ) {
       const range = { from, upTo: keep, limit: READ_LIMIT_DEFAULT, bytesMax: READ_BYTES_DEFAULT };
-      const entries = await this.#readRange(place, range);
+      const entries = await this.#reads.range(place, range);
       for (const { position, reference } of entries)
         if (reference && position < keep) blobs.push(reference.blob);
       const below = entries.filter(({ position }) => position < keep);
@@ -347,9 +296,9 @@ export class NatsLog implements Log {
         entries.slice(at, at + ERASES_AT_ONCE).map(async ({ position }) => {
           const what = `the removal of entry ${position} of ${subject}`;
           const erased = this.#purger.streams.deleteMessage(stream, position, true);
-          await this.#asked(what, erased).catch(async (error: unknown) => {
+          await this.#reads.answer(what, erased).catch(async (error: unknown) => {
             // An entry that is gone is no error.
-            if (await this.#isStored(place, position)) throw error;
+            if (await this.#reads.has(place, position)) throw error;
           });
         }),
       );
@@ -359,7 +308,7 @@ export class NatsLog implements Log {
   async #purge({ stream, subject }: Place, keep: Position): Promise<void> {
     assert(keep > 1, 'P4: servers up to 2.10 take a purge up to 1 or 0 for one of everything');
     const request = this.#purger.streams.purge(stream, { filter: subject, seq: keep });
-    await this.#asked(`the trim of ${subject}`, request);
+    await this.#reads.answer(`the trim of ${subject}`, request);
   }
 }
 
@@ -374,8 +323,3 @@ const closed = (): TroupeError => new TroupeError('UNAVAILABLE', 'the log is clo
 const notStored = (cause: unknown): never => {
   throw readFailure('the bytes of a large entry could not be stored', cause);
 };
-
-const within = <T>(timeoutMs: number, awaited: Promise<T>): Promise<T> =>
-  inTime(systemClock, awaited, timeoutMs, () => {
-    throw new Error(`nothing came in ${timeoutMs} ms`);
-  });

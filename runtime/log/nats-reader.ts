@@ -11,7 +11,12 @@
  * (I8). A stream that ends before the last read position was emptied or recreated: that is reported
  * (reason CORRUPT), never skipped.
  */
-import { AckPolicy, DeliverPolicy, type JetStreamManager } from '@nats-io/jetstream';
+import {
+  AckPolicy,
+  DeliverPolicy,
+  type JetStreamManager,
+  type StreamInfo,
+} from '@nats-io/jetstream';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Position } from './log.ts';
 import { INACTIVE_MS, type Delivered, NatsConsumer } from './nats-consumer.ts';
@@ -21,6 +26,8 @@ import type { NatsLink } from './nats-link.ts';
 export type NatsReaderOptions = {
   readonly link: NatsLink;
   readonly manager: JetStreamManager;
+  /** the stream as it is at the call, or later */
+  readonly look: () => Promise<StreamInfo>;
   readonly stream: string;
   readonly subject: string;
   /** the first position wanted; 1 or above */
@@ -172,10 +179,10 @@ export class NatsReader {
 
   /** @throws TroupeError INTERNAL, reason CORRUPT: the stream no longer holds what was read */
   async #checkStream(): Promise<void> {
-    const { link, manager, stream, entriesMax } = this.#o;
+    const { link, look, entriesMax } = this.#o;
     if (entriesMax !== undefined) return;
     for (let checks = 1; ; checks++) {
-      const { state, created } = await link.ask(manager.streams.info(stream));
+      const { state, created } = await link.ask(look());
       this.#made ??= created;
       if (state.last_seq >= this.#last && created === this.#made) return;
       if (checks === RESET_CHECKS || this.#closed) throw this.#reset(state.last_seq);

@@ -1,10 +1,22 @@
 /** `bin/troupe.js` where there is no program to start. */
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import * as nodeModule from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { root } from '../../tools/install.mjs';
+
+// absent before Node 22.8, and so from the types
+const { enableCompileCache } = nodeModule as { enableCompileCache?: unknown };
 
 let folder: string;
 beforeEach(() => {
@@ -40,6 +52,45 @@ test('it starts the program in its own process, with its arguments', () => {
   );
   const { pid, status, stdout } = started();
   expect([status, JSON.parse(stdout)]).toEqual([0, [pid, ['chat']]]);
+});
+
+/** Runs a program that stays until it has printed its compile cache, like `troupe start`. */
+const cacheOf = (env: Readonly<Record<string, string>>) => {
+  mkdirSync(join(folder, 'dist'), { recursive: true });
+  writeFileSync(
+    join(folder, 'dist', 'troupe.js'),
+    "import * as m from 'node:module';\n" +
+      'console.log(JSON.stringify(m.getCompileCacheDir?.() ?? null))',
+  );
+  const args = [join(folder, 'bin', 'troupe.js'), 'start'];
+  const { PATH = '' } = process.env;
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    encoding: 'utf8',
+    env: { PATH, ...env },
+  });
+  return { status, stderr, dir: status === 0 ? (JSON.parse(stdout) as string | null) : stdout };
+};
+
+test.skipIf(enableCompileCache === undefined)(
+  'a program that stays keeps compiled code in the cache folder, or where the user says (Node 22.8)',
+  () => {
+    const caches = join(folder, 'caches');
+    const own = join(caches, 'troupe', 'compiled');
+    expect(cacheOf({ XDG_CACHE_HOME: caches }).dir).toContain(own);
+    expect(readdirSync(own)).not.toEqual([]);
+    expect(cacheOf({ HOME: folder }).dir).toContain(join(folder, '.cache', 'troupe'));
+    const named = join(folder, 'named');
+    expect(cacheOf({ XDG_CACHE_HOME: caches, NODE_COMPILE_CACHE: named }).dir).toContain(named);
+    expect(cacheOf({ HOME: folder, NODE_DISABLE_COMPILE_CACHE: '1' }).dir).toBeNull();
+  },
+);
+
+test('it starts where no compiled code can be kept', () => {
+  writeFileSync(join(folder, 'file'), '');
+  const noFolder = cacheOf({ XDG_CACHE_HOME: join(folder, 'file') });
+  expect(noFolder).toEqual({ status: 0, stderr: '', dir: null });
+  // and without a home folder that Node can find
+  expect(cacheOf({})).toMatchObject({ status: 0, stderr: '' });
 });
 
 test('npm can link it without a build: it is executable', () => {

@@ -10,7 +10,7 @@
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Blobs } from '../../blobs/blobs.ts';
-import type { Log, Position } from '../../log/log.ts';
+import { type Log, type Position, READ_BYTES_DEFAULT } from '../../log/log.ts';
 import type { Put, State } from '../../state/state.ts';
 import { isDamagedRow } from '../../state/checked-reads.ts';
 import { Fold } from '../commit/fold.ts';
@@ -57,6 +57,7 @@ type Base = { readonly fold: Fold; readonly covers: Position };
 type Tail = Pick<Loaded, 'voids' | 'records' | 'bytes'>;
 
 const ATTEMPTS_MAX = 5;
+const READ_ENTRIES = 1_000;
 /** Journal that is decoded, or folded and written to State, in one turn of the event loop. */
 const SLICE_BYTES = 512 * 1024;
 
@@ -146,7 +147,8 @@ async function readJournal(from: LoadFrom, first: Position): Promise<Stored[]> {
   const stored: Stored[] = [];
   let slice = 0;
   for (let next = first; ; ) {
-    const entries = await log.read(journal, next, { limit: 1_000 });
+    const entries = await log.read(journal, next, { limit: READ_ENTRIES });
+    let read = 0;
     for (const { position, logTimeMs, bytes } of entries) {
       stored.push({
         position,
@@ -154,13 +156,15 @@ async function readJournal(from: LoadFrom, first: Position): Promise<Stored[]> {
         bytes: bytes.length,
         record: decodeRecord(bytes, position),
       });
+      read += bytes.length;
       slice += bytes.length;
       if (slice < SLICE_BYTES) continue;
       slice = 0;
       await pause();
     }
     const last = entries.at(-1);
-    if (!last) return stored;
+    // A record that came meanwhile is refused by the EPOCH record's expectation, or followed.
+    if (!last || (entries.length < READ_ENTRIES && read < READ_BYTES_DEFAULT)) return stored;
     next = last.position + 1;
   }
 }

@@ -27,6 +27,11 @@ export type UpkeepOptions = {
   readonly onSettledLong: () => void;
 };
 
+/**
+ * Moments of a period at which shards probe, the same ones for all of a process: the requests of
+ * one moment go in one write, which costs more than what it carries.
+ */
+const PROBE_MOMENTS = 10;
 const PASSIVATE_EVERY_MS = 10_000;
 /** The same in a simulation, whose clock passes days within a second. */
 const PASSIVATE_STEADY_MS = 600_000;
@@ -61,9 +66,10 @@ export class Upkeep {
   }
 
   #probe(): void {
-    const { log, journal, subject, idleProbeMs } = this.#o;
+    const { log, clock, journal, subject, idleProbeMs } = this.#o;
     if (this.#closed) return;
-    this.#calls.set('probe', idleProbeMs, () => {
+    const early = clock.monotonicMs() % (idleProbeMs / PROBE_MOMENTS);
+    this.#calls.set('probe', Math.ceil(idleProbeMs - early), () => {
       const expected = journal.last;
       this.#watchClock();
       log.readLast(subject).then(

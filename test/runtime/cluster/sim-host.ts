@@ -66,6 +66,10 @@ export class SimHost implements ShardHost {
     return [...this.#statuses.values()];
   }
 
+  statusOf(shard: number): ShardStatus | undefined {
+    return this.#statuses.get(shard);
+  }
+
   owns(shard: number): boolean {
     return this.#statuses.get(shard)?.state === 'owned';
   }

@@ -145,6 +145,13 @@ export const logContract = (
       expect(await log.read('s', 0)).toHaveLength(10);
     });
 
+    it('returns everything, unless a limit is reached', async () => {
+      for (let i = 0; i < 10; i++) await store(i % 2 === 0 ? 's' : 't', `${i}`);
+      for (const limit of [6, 7, 1_000])
+        expect(texts(await log.read('s', 0, { limit }))).toEqual(['0', '2', '4', '6', '8']);
+      expect(texts(await log.read('t', 0, { bytesMax: 6 }))).toEqual(['1', '3', '5', '7', '9']);
+    });
+
     it('returns 1,000 entries by default', async () => {
       await Promise.all(Array.from({ length: 1005 }, (_, i) => log.append('s', bytes(`${i}`))));
       const read = await log.read('s', 0);

@@ -159,6 +159,35 @@ onEveryNats('NatsLog at the edges', (path) => {
     });
   });
 
+  it('asks for a stream once for all follows that begin together, and reads few entries singly', async () => {
+    const asked: string[] = [];
+    const observer = await connectTo(server.port);
+    observer.subscribe('$JS.API.>', {
+      callback: (_, { subject }) => void asked.push(subject.split('.').slice(2, 4).join('.')),
+    });
+    await observer.flush();
+    const count = async (of: string) => {
+      await observer.flush();
+      return asked.filter((name) => name === of).length;
+    };
+    const names = Array.from({ length: 20 }, (_, i) => `f${i}`);
+    const follows = names.map((name) => log.follow(name, 1));
+    const taken = follows.map((follow) => take(follow, 1));
+    for (const name of names) await log.append(name, Buffer.from(name));
+    expect((await Promise.all(taken)).map(([entry]) => text(entry!))).toEqual(names);
+    expect(await count('STREAM.INFO')).toBeLessThanOrEqual(2);
+    expect(await count('CONSUMER.CREATE')).toBe(20);
+    for (const follow of follows) follow.close();
+    for (const each of ['a', 'b', 'c']) await log.append('s', Buffer.from(each));
+    expect((await log.read('s', 1)).map(text)).toEqual(['a', 'b', 'c']);
+    expect(await count('CONSUMER.CREATE')).toBe(20);
+    for (const each of ['d', 'e', 'f']) await log.append('s', Buffer.from(each));
+    expect((await log.read('s', 1)).map(text)).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
+    expect((await log.read('s', 1, { limit: 5 })).map(text)).toEqual(['a', 'b', 'c', 'd', 'e']);
+    expect(await count('CONSUMER.CREATE')).toBe(22);
+    await observer.close();
+  });
+
   it('ends a follow whose stream was recreated, or ends before its position', async () => {
     const corrupt = { code: 'INTERNAL', details: { reason: 'CORRUPT' } };
     const beyond = log.follow('s', 1_000);
@@ -240,6 +269,21 @@ onEveryNats('NatsLog at the edges', (path) => {
       await log.trim('s', positions[3]!);
       expect(await blobs.list('big/')).toHaveLength(2);
       expect((await log.readLast('t'))?.bytes[0]).toBe(9);
+    });
+
+    // Bug hunted: a load takes a read of fewer entries than its limit for the whole journal.
+    it('reads on when a trim takes entries during the read', async () => {
+      const first = await log.append('s', large(1));
+      for (const each of ['a', 'b']) await log.append('s', Buffer.from(each));
+      const trimmed = Object.assign(Object.create(blobs) as Blobs, {
+        get: async () => {
+          if (first.kind === 'stored') await manager.streams.deleteMessage(stream, first.position);
+          return undefined;
+        },
+      });
+      const other = await openLog(nc, stream, { blobs: trimmed });
+      expect((await other.read('s', 1, { limit: 2 })).map(text)).toEqual(['a', 'b']);
+      await other.close();
     });
 
     it('never returns other bytes for such an entry and never skips one', async () => {

@@ -202,6 +202,19 @@ onEveryNats('NatsLog in trouble', (path) => {
     await expect(append).rejects.toBeInstanceOf(AppendUnknown);
   });
 
+  it('ends a read when the connection is lost, not at its time limit', async () => {
+    const log = await openLog(proxied, stream);
+    await log.append('s', Buffer.from('a'));
+    proxy.pause();
+    const reads = [log.last('s'), log.readLast('s'), log.read('s', 1)];
+    proxy.cut();
+    for (const read of reads)
+      await expect(read).rejects.toMatchObject({
+        code: 'UNAVAILABLE',
+        message: expect.stringContaining('the connection to NATS is lost'),
+      });
+  });
+
   it('refuses appends while the connection is down, with nothing stored', async () => {
     const log = await openLog(proxied, stream, { publishTimeoutMs: 3_600_000 });
     await log.append('s', Buffer.from('a'));
