@@ -1,5 +1,5 @@
 /**
- * `troupe restore` that is ended before it is complete. Its bucket does not
+ * `troupe restore` that is ended before it is complete, by Ctrl-C or kill -9. Its bucket does not
  * answer, so it is ended while it waits.
  */
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { scratchFolder } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { puppetType } from '../../runtime/system/puppet.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
-import { startProgram } from '../program.ts';
+import { runProgram, startProgram } from '../program.ts';
 
 const SIGINT_EXIT = 130;
 const silent = { kind: 'silent' } as const;
@@ -102,3 +102,24 @@ it('ends at once at Ctrl-C while the bucket of the backups does not answer', asy
   expect(existsSync(join(home, 'r4'))).toBe(false);
   expect(readdirSync(tmp).filter((name) => name.startsWith('troupe-scratch-'))).toEqual([]);
 }, 90_000);
+
+it('leaves a folder when it is killed, which the next restore to the same target removes', async () => {
+  const { home, restore, left } = place();
+  const killed = await waiting(restore, home);
+  killed.child.kill('SIGKILL');
+  await killed.ended;
+  const [draft] = left();
+  expect(draft).toMatch(/^~r4\./);
+  const running = await waiting(restore, home);
+  const ofRunning = left();
+  expect(ofRunning).toHaveLength(1);
+  expect(ofRunning).not.toContain(draft);
+  // One that runs keeps its folder, and only one of both completes the target.
+  server.faults.splice(0);
+  expect(await runProgram(restore, { home })).toMatchObject({ code: 0 });
+  expect(left().toSorted()).toEqual(['r4', ...ofRunning].toSorted());
+  running.child.kill('SIGINT');
+  await running.ended;
+  expect(left()).toEqual(['r4']);
+  expect(readdirSync(join(home, 'restored', 'r4'))).toEqual(['store']);
+}, 120_000);
