@@ -3,7 +3,7 @@
  * message. SIGINT or SIGTERM ends it and everything that it started; so does the guard when this
  * process is killed.
  */
-import { cpus, release, totalmem } from 'node:os';
+import { cpus, release, tmpdir, totalmem } from 'node:os';
 import {
   accountDocument,
   AccountFiles,
@@ -21,6 +21,7 @@ import { untilSignal } from '../../processes/signals.ts';
 import { version } from '../../version.ts';
 import { commandLine } from '../command-line.ts';
 import { assertWritable } from '../run-options.ts';
+import { whenFull } from '../temporary-folder.ts';
 import { type FaultsOptions, MODEL, natsServerOf, planOf, workersOf } from './options.ts';
 import { type OwnCell, type OwnCellOptions, startOwnCell } from './own-cell.ts';
 import { faultsProgress } from './progress.ts';
@@ -32,7 +33,7 @@ const note = (line: string) => void process.stderr.write(`troupe: ${line}\n`);
 
 /**
  * @returns exit code 0; 1 with findings; 130 after a signal
- * @throws TroupeError for wrong options, or when the cell does not start
+ * @throws TroupeError for wrong options, when the cell does not start, or when its disk is full
  */
 export async function faults(options: FaultsOptions): Promise<number> {
   const plan = planOf(options);
@@ -77,18 +78,23 @@ async function brokenCell(
   signal: AbortSignal,
 ): Promise<FaultOutcome> {
   const show = faultsProgress();
+  const room = whenFull(tmpdir());
+  const either = AbortSignal.any([signal, room.signal]);
   const crashes: string[] = [];
   let own: OwnCell | undefined;
   try {
     show.phase(`starting a cell for this test, seed ${plan.seed}`);
     const onCrash = (name: string, how: string) => void crashes.push(`${name}: ${how}`);
     const script = process.argv[1]!;
-    own = await startOwnCell({ script, model, onCrash, ...defined({ cluster }) }, signal);
+    own = await startOwnCell({ script, model, onCrash, ...defined({ cluster }) }, either);
     const { cell, client, programs } = own;
     // the same sessions in the same shards
     const testId = plan.seed.toString(36);
-    return await runFaults({ plan, cell, client, programs, testId, crashes, signal, show });
+    return await runFaults({ plan, cell, client, programs, testId, crashes, signal: either, show });
+  } catch (error) {
+    throw room.signal.aborted && !signal.aborted ? room.signal.reason : error;
   } finally {
+    room.end();
     show.end();
     await own?.stop();
   }

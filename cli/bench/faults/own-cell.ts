@@ -3,9 +3,6 @@
  * test. It never outlives the test: the guard ends it when this process is killed.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { GatewayClient } from '../../../client/gateway-client.ts';
 import { operatorClient } from '../../../client/operator-client.ts';
 import { Cell } from '../../../loadtest/faults/cell.ts';
@@ -17,6 +14,7 @@ import { version } from '../../version.ts';
 import { bearerOf } from '../load-target.ts';
 import { modelSettings } from '../model.ts';
 import { configOf } from '../own-installation.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 export type OwnCellOptions = {
   /** the program, as Node runs it */
@@ -46,10 +44,10 @@ const HTTP_CONNECTIONS = 64;
 const BACKOFF_MS = { first: 50, most: 250 };
 const HELLO_MS_MAX = 3_000;
 
-/** @throws TroupeError UNAVAILABLE when it does not start; CANCELLED by `signal` */
+/** @throws TroupeError UNAVAILABLE when it does not start, or has no room; CANCELLED by `signal` */
 export async function startOwnCell(options: OwnCellOptions, signal: AbortSignal): Promise<OwnCell> {
   const { script, model, cluster, onCrash } = options;
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-faults-'));
+  const folder = temporaryFolder('troupe-bench-faults-');
   const guard = new Guard(folder);
   const clients: { close: () => void }[] = [];
   let cell: Cell | undefined;
