@@ -13,7 +13,7 @@ import {
 } from '../../../loadtest/faults/document.ts';
 import { type FaultOutcome, type FaultPlan, runFaults } from '../../../loadtest/faults/run.ts';
 import { scriptOf, scriptTextOf } from '../../../loadtest/model-server/script.ts';
-import { type ModelServer, startModelServer } from '../../../loadtest/model-server/server.ts';
+import { startModelServer } from '../../../loadtest/model-server/server.ts';
 import { defined } from '../../../protocols/defined.ts';
 import { exitCodes } from '../../exit.ts';
 import { printJson } from '../../output.ts';
@@ -22,7 +22,14 @@ import { version } from '../../version.ts';
 import { commandLine } from '../command-line.ts';
 import { assertWritable } from '../run-options.ts';
 import { whenFull } from '../temporary-folder.ts';
-import { type FaultsOptions, MODEL, natsServerOf, planOf, workersOf } from './options.ts';
+import {
+  type FaultsOptions,
+  MODEL,
+  natsServerOf,
+  otherProgramOf,
+  planOf,
+  workersOf,
+} from './options.ts';
 import { type OwnCell, type OwnCellOptions, startOwnCell } from './own-cell.ts';
 import { faultsProgress } from './progress.ts';
 import { faultsText } from './text.ts';
@@ -41,6 +48,8 @@ export async function faults(options: FaultsOptions): Promise<number> {
   const cluster = options.embedded
     ? undefined
     : { nats: natsServerOf(options), workers: workersOf(options) };
+  const { upgradeTo } = options;
+  const other = upgradeTo === undefined ? undefined : otherProgramOf(upgradeTo);
   assertWritable({ out: options.out });
   const signal = untilSignal();
   // Exits, so that the guard's processes are killed.
@@ -55,7 +64,7 @@ export async function faults(options: FaultsOptions): Promise<number> {
   };
   const model = await startModelServer({ script, seed: plan.seed, port: 0 });
   try {
-    const outcome = await brokenCell(plan, cluster, model, signal);
+    const outcome = await brokenCell(plan, { model, ...defined({ cluster, other }) }, signal);
     const scenario = scenarioOf(outcome, cluster?.workers);
     if (options.out !== undefined) new AccountFiles(options.out, head, words).played(scenario);
     const { rows: _, ...account } = scenario;
@@ -73,8 +82,7 @@ export async function faults(options: FaultsOptions): Promise<number> {
 
 async function brokenCell(
   plan: FaultPlan,
-  cluster: OwnCellOptions['cluster'],
-  model: ModelServer,
+  parts: Omit<OwnCellOptions, 'script' | 'onCrash'>,
   signal: AbortSignal,
 ): Promise<FaultOutcome> {
   const show = faultsProgress();
@@ -86,7 +94,7 @@ async function brokenCell(
     show.phase(`starting a cell for this test, seed ${plan.seed}`);
     const onCrash = (name: string, how: string) => void crashes.push(`${name}: ${how}`);
     const script = process.argv[1]!;
-    own = await startOwnCell({ script, model, onCrash, ...defined({ cluster }) }, either);
+    own = await startOwnCell({ ...parts, script, onCrash }, either);
     const { cell, client, programs } = own;
     // the same sessions in the same shards
     const testId = plan.seed.toString(36);

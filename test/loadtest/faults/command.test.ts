@@ -2,8 +2,8 @@
  * `troupe bench faults` as a user runs it: the built program breaks a cell that it starts itself.
  * Each run ends with no process and no folder of it.
  */
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkAccount } from '../../../bench/faults/check-account.ts';
@@ -13,6 +13,7 @@ import { runProgram, startProgram } from '../../cli/program.ts';
 import { scratchFolder } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { natsServers } from '../../servers/nats.ts';
+import { buildNext, NEXT_VERSION } from '../../upgrade/next-build.ts';
 import { processesWith } from '../processes-with.ts';
 
 const LONG_MS = 240_000;
@@ -58,6 +59,32 @@ describe('troupe bench faults', () => {
       // the rows, counted again by other rules
       expect(checkAccount(out)).toMatchObject({ passed: true });
       expect(readFileSync(out, 'utf8')).toContain('# Account of messages under faults');
+      expect(left()).toEqual([]);
+    },
+    LONG_MS,
+  );
+
+  it.skipIf(!nats)(
+    `replaces workers and gateway by another version with a newer format of records${none}`,
+    async () => {
+      const { home, env, left } = newHome();
+      const next = await buildNext();
+      onTestFinished(() => rmSync(dirname(next), { recursive: true, force: true }));
+      const kinds = ['--faults', 'upgrade', '--upgrade-to', next, '--count', '4'];
+      const cell = ['--workers', '2', '--nats-server', nats!.path, '--seed', '1', '--json'];
+      const ended = await runProgram(['bench', 'faults', ...kinds, ...cell, ...quick], {
+        home,
+        env,
+      });
+      expect(ended).toMatchObject({ code: 0 });
+      const { scenarios } = JSON.parse(ended.stdout) as AccountDocument;
+      expect(scenarios[0]!.faults.map(({ what }) => what)).toEqual([
+        ...['w1', 'w2', 'gateway'].map(
+          (name) => `${name} is stopped, and started with troupe ${NEXT_VERSION}`,
+        ),
+        'w1 is stopped, and started with the first program again',
+      ]);
+      expect(scenarios[0]!.findings).toEqual([]);
       expect(left()).toEqual([]);
     },
     LONG_MS,
@@ -141,6 +168,13 @@ describe('troupe bench faults', () => {
     [['--count', '0'], '--count: '],
     [['--embedded', '--out', '/no/such/folder/account'], '--out: cannot write'],
     [['--nats-server', '/bin/true'], 'is no nats-server'],
+    [['--embedded', '--faults', 'upgrade'], 'upgrade needs another version of troupe'],
+    [['--embedded', '--upgrade-to', '/no/such'], 'is no script of troupe, and no folder with'],
+    [['--embedded', '--upgrade-to', '/etc/hostname'], 'does not print a version of troupe'],
+    [
+      ['--embedded', '--faults', 'kill', '--upgrade-to', '/no/such'],
+      '--upgrade-to needs the fault upgrade',
+    ],
   ])('refuses %j', async (args, text) => {
     const { home, env, left } = newHome();
     const ended = await runProgram(['bench', 'faults', ...args], { home, env });
