@@ -12,7 +12,7 @@ import type { BackupTarget, CreatedBackup } from '../../runtime/backup/write-bac
 import type { Config } from '../../runtime/config/index.ts';
 
 export type S3Options = { readonly endpoint?: string };
-export type PlaceOptions = S3Options & {
+type PlaceOptions = S3Options & {
   /** ends requests to a bucket with CANCELLED, except those that remove objects */
   readonly signal?: AbortSignal;
 };

@@ -34,7 +34,7 @@ export type CellOptions = {
 export type OtherProgram = { readonly script: string; readonly version: string };
 
 /** A process that is stopped, and started with another program. */
-export type Replacement = { readonly name: string; readonly script: string; readonly what: string };
+type Replacement = { readonly name: string; readonly script: string; readonly what: string };
 
 export const GATEWAY = 'gateway';
 export const NATS = 'nats';
