@@ -13,6 +13,7 @@ import { ActionCatalog } from '../actors/task/catalog.ts';
 import type { TaskServices } from '../actors/task/services.ts';
 import type { Tool } from '../agent/tools/tool.ts';
 import type { PushSenderOptions } from '../channels/agent2agent/push-sender.ts';
+import { LazyValue } from '../protocols/lazy-value.ts';
 import type { PushSender } from '../protocols/push.ts';
 import { sealingKeyFile, signingKeyFile } from '../channels/edge/identity/key-file.ts';
 import { createSealer, type Sealer } from '../channels/edge/identity/sealer.ts';
@@ -114,13 +115,11 @@ export async function openTaskParts(
 
 /** Loads the SDK with the first notification. */
 const pushSender = (options: PushSenderOptions): PushSender => {
-  let sender: Promise<PushSender> | undefined;
-  return async (delivery, signal) => {
-    sender ??= import('../channels/agent2agent/push-sender.ts').then((module) =>
-      module.createPushSender(options),
-    );
-    await (await sender)(delivery, signal);
-  };
+  const sender = new LazyValue(async () => {
+    const { createPushSender } = await import('../channels/agent2agent/push-sender.ts');
+    return createPushSender(options);
+  });
+  return async (delivery, signal) => (await sender.get())(delivery, signal);
 };
 
 const withoutSlash = (url: string): string => url.replace(/\/+$/, '');

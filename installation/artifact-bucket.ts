@@ -69,17 +69,21 @@ export async function openArtifacts(
   return withFolder(cell, await folder());
 }
 
-/** The configured S3-compatible store; undefined without one. */
+/**
+ * The configured S3-compatible store; undefined without one.
+ * @param options.signal ends its requests with CANCELLED
+ */
 export async function openBucket(
   { a2a }: Pick<Config, 'a2a'>,
-  { clock }: Pick<OpenArtifactsOptions, 'clock'> = {},
+  options: Pick<OpenArtifactsOptions, 'clock'> & { readonly signal?: AbortSignal } = {},
 ): Promise<S3Artifacts | undefined> {
   const { s3, mimeTypes } = a2a.artifacts;
   if (!s3) return undefined;
   const { accessKeyId, secretAccessKey, ...place } = s3;
   const keys = { accessKeyId: accessKeyId.reveal(), secretAccessKey: secretAccessKey.reveal() };
   const { openS3Artifacts } = await import('../runtime/artifacts/s3.ts');
-  return openS3Artifacts({ ...place, ...keys, mimeTypes, ...defined({ clock }) });
+  const { clock, signal } = options;
+  return openS3Artifacts({ ...place, ...keys, mimeTypes, ...defined({ clock, signal }) });
 }
 
 /** Existing files are imported whatever limits this configuration sets. */

@@ -15,6 +15,7 @@
  * A request is refused before its body is read, unless its page and its caller are admitted.
  */
 import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { LazyValue } from '../../protocols/lazy-value.ts';
 import type { Identity } from '../edge/edge.ts';
 import { credentialsOf } from '../http/envelopes.ts';
 import {
@@ -85,7 +86,10 @@ const routesBelow = (gate: Gate, prefix: string): readonly Route[] => {
 
 class Gate {
   readonly #o: Agent2AgentRouteOptions;
-  #endpoint: Promise<Agent2AgentEndpoint> | undefined;
+  readonly #endpoint = new LazyValue(async () => {
+    const { Agent2AgentEndpoint } = await import('./endpoint.ts');
+    return new Agent2AgentEndpoint(this.#o);
+  });
 
   constructor(options: Agent2AgentRouteOptions) {
     this.#o = options;
@@ -97,7 +101,7 @@ class Gate {
     binding: Binding,
     serve: (endpoint: Agent2AgentEndpoint, admitted: Admitted) => Promise<void>,
   ): Promise<void> {
-    const endpoint = await this.#open();
+    const endpoint = await this.#endpoint.get();
     try {
       await serve(endpoint, await this.#admit(incoming));
     } catch (thrown) {
@@ -124,7 +128,7 @@ class Gate {
     const agentId = params['agent'] ?? this.#o.defaultAgent ?? agents.defaultId(tenant);
     if (agentId === undefined)
       throw new TroupeError('NOT_FOUND', 'there is no agent that accepts A2A requests here');
-    const endpoint = await this.#open();
+    const endpoint = await this.#endpoint.get();
     const target = { agentId, path: pathOf(params['tenant'], agentId) };
     const { body, etag } = await endpoint.card(incoming, tenant, target);
     const headers = {
@@ -169,12 +173,6 @@ class Gate {
         disconnected: signal,
       },
     };
-  }
-
-  #open(): Promise<Agent2AgentEndpoint> {
-    return (this.#endpoint ??= import('./endpoint.ts').then(
-      (module) => new module.Agent2AgentEndpoint(this.#o),
-    ));
   }
 }
 

@@ -10,6 +10,7 @@
  */
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
+import { LazyValue } from '../../protocols/lazy-value.ts';
 import { type Route, type RouteRequest, sendError } from './route.ts';
 
 /**
@@ -77,20 +78,18 @@ export const lateListener = ({
   request: IncomingMessage,
   response: ServerResponse,
 ) => Promise<boolean>) => {
-  const load = async (): Promise<Listener> => {
+  const loaded = new LazyValue(async (): Promise<Listener> => {
     const early = tableOf(routes);
-    const loaded = await later();
-    const twice = loaded.find(({ path }) => early(path) !== undefined);
+    const others = await later();
+    const twice = others.find(({ path }) => early(path) !== undefined);
     if (twice) throw new TroupeError('CONFLICT', `the route ${twice.path} is defined twice`);
-    return routeListener({ routes: loaded, log });
-  };
-  let loading: Promise<Listener> | undefined;
+    return routeListener({ routes: others, log });
+  });
   return async (request, response) => {
     try {
-      const listener = await (loading ??= load());
+      const listener = await loaded.get();
       return listener(request, response);
     } catch (thrown) {
-      loading = undefined;
       sendError(response, errorFor(thrown, request, log));
       return true;
     }

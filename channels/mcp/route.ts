@@ -3,6 +3,7 @@
  * read, unless its page and its caller are admitted.
  */
 import { errorData, ERRORS } from '../../protocols/errors.ts';
+import { LazyValue } from '../../protocols/lazy-value.ts';
 import type { Credentials, Identity } from '../edge/edge.ts';
 import { isOperator } from '../edge/identity/operator.ts';
 import { credentialsOf } from '../http/envelopes.ts';
@@ -14,7 +15,7 @@ import {
 } from '../http/protected-resource.ts';
 import { refusalOf, type Route, type RouteRequest, sendJson } from '../http/route.ts';
 import type { McpCaller } from './catalog.ts';
-import type { CatalogOf, EndpointOptions, McpEndpoint } from './endpoint.ts';
+import type { CatalogOf, EndpointOptions } from './endpoint.ts';
 
 export const MCP_PATH = '/mcp';
 
@@ -35,19 +36,18 @@ export type McpRoutes = {
 
 export function mcpRoutes(options: McpRouteOptions): McpRoutes {
   const resource = { ...options, path: MCP_PATH };
-  let endpoint: Promise<McpEndpoint> | undefined;
-  const open = async (): Promise<McpEndpoint> => {
+  const endpoint = new LazyValue(async () => {
     const [{ McpEndpoint }, catalogOf] = await Promise.all([
       import('./endpoint.ts'),
       options.loadCatalog(),
     ]);
     return new McpEndpoint({ ...options, catalogOf });
-  };
+  });
   const handle = async (incoming: RouteRequest): Promise<void> => {
     assertOrigin(incoming, resource);
     try {
       const caller = await callerOf(incoming, options);
-      await (await (endpoint ??= open())).serve(incoming, caller);
+      await (await endpoint.get()).serve(incoming, caller);
     } catch (error) {
       const data = errorData(error);
       const headers = challengeHeaders(resource, data);
@@ -60,7 +60,7 @@ export function mcpRoutes(options: McpRouteOptions): McpRoutes {
       ...(['POST', 'GET', 'DELETE'] as const).map((method) => ({ method, path: MCP_PATH, handle })),
       metadataRoute(resource),
     ],
-    close: async () => (await endpoint)?.close(),
+    close: async () => (await endpoint.made?.catch(() => undefined))?.close(),
   };
 }
 

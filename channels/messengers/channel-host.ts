@@ -19,6 +19,7 @@ import {
 } from '../../protocols/channel.ts';
 import type { ChannelEffects } from '../../protocols/channel-effects.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { LazyValue } from '../../protocols/lazy-value.ts';
 import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';
 import type { Artifacts, Clock, System } from '../../runtime/index.ts';
 import type { CommandContext } from '../commands/execute.ts';
@@ -27,8 +28,6 @@ import type { WebhookRequest, WebhookResponse } from './adapter.ts';
 import type { AdapterTable } from './adapters.ts';
 import { type ChannelRules, downloaded, type MessageHooks, OpenAccount } from './open-account.ts';
 import { chatCommand } from './chat-command.ts';
-import type { PieceSender } from './piece-sender.ts';
-import type { Previews } from './previews.ts';
 
 export type ChannelHostOptions = {
   /** by `channel:account` */
@@ -49,8 +48,17 @@ export type ChannelHostOptions = {
 export class ChannelHost implements ChannelEffects {
   readonly #o: ChannelHostOptions;
   readonly #open = new Map<string, Promise<OpenAccount>>();
-  #sender: Promise<PieceSender> | undefined;
-  #previews: Promise<Previews> | undefined;
+  readonly #sender = new LazyValue(async () => {
+    const { files, clock } = this.#o;
+    const { PieceSender } = await import('./piece-sender.ts');
+    return new PieceSender({ account: (of) => this.account(of), files, clock });
+  });
+  readonly #previews = new LazyValue(async () => {
+    const { system, clock } = this.#o;
+    const { Previews } = await import('./previews.ts');
+    const bus = async () => (await system()).bus;
+    return new Previews({ account: (of) => this.account(of), clock, bus });
+  });
 
   constructor(options: ChannelHostOptions) {
     this.#o = options;
@@ -120,28 +128,13 @@ export class ChannelHost implements ChannelEffects {
       models: (agentId) => this.#o.models(input.tenant, agentId),
     });
   readonly send: ChannelEffects['send'] = async (input, signal) =>
-    (await this.#senderOf()).send(input, signal);
+    (await this.#sender.get()).send(input, signal);
   readonly reconcile: ChannelEffects['reconcile'] = async (input, signal) =>
-    (await this.#senderOf()).reconcile(input, signal);
+    (await this.#sender.get()).reconcile(input, signal);
   readonly follow: ChannelEffects['follow'] = async (input, signal) =>
-    (await this.#previewsOf()).follow(input, signal);
+    (await this.#previews.get()).follow(input, signal);
   readonly edit: ChannelEffects['edit'] = async (input, signal) =>
-    (await this.#previewsOf()).edit(input, signal);
-
-  #senderOf(): Promise<PieceSender> {
-    const { files, clock } = this.#o;
-    return (this.#sender ??= import('./piece-sender.ts').then(
-      (module) => new module.PieceSender({ account: (of) => this.account(of), files, clock }),
-    ));
-  }
-
-  #previewsOf(): Promise<Previews> {
-    const { system, clock } = this.#o;
-    const bus = async () => (await system()).bus;
-    return (this.#previews ??= import('./previews.ts').then(
-      (module) => new module.Previews({ account: (of) => this.account(of), clock, bus }),
-    ));
-  }
+    (await this.#previews.get()).edit(input, signal);
 
   /** @throws TroupeError NOT_FOUND when there is no such account, or it has no webhook */
   async webhook(of: AccountRef, request: WebhookRequest): Promise<WebhookResponse> {

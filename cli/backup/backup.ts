@@ -27,7 +27,7 @@ import {
   writeSecretFile,
 } from '../../runtime/config/index.ts';
 import { type HistoryPolicy, historyRules } from '../../runtime/history/policy.ts';
-import type { ListedBackup } from '../../runtime/backup/folder.ts';
+import type { ListedBackup, Pruned } from '../../runtime/backup/folder.ts';
 import type { OpenWith } from '../../runtime/transfer/envelope.ts';
 import { exitCodes, reportFailure } from '../exit.ts';
 import { type CommonOptions, loadFrom } from '../options.ts';
@@ -81,7 +81,8 @@ export async function create(options: CreateOptions): Promise<number> {
   const passphrase = await passphraseOf(options, PASSPHRASE);
   const { recipient: recipients = [], keep } = options;
   const isSealed = passphrase !== undefined || recipients.length > 0;
-  const place = await placeOf(options.to, options, config);
+  const signal = untilSignal();
+  const place = await placeOf(options.to, { ...options, signal }, config);
   if (place.kind === 'file' && keep !== undefined)
     throw new TroupeError('INVALID_ARGUMENT', '--keep needs a folder of backups');
   if (place.kind === 'file' && existsSync(place.path))
@@ -94,8 +95,8 @@ export async function create(options: CreateOptions): Promise<number> {
   if (isCluster && !history) leftOut.push('what is kept of past turns: --no-history');
   const chosen = { history, artifacts, onLeftOut: (line: string) => void leftOut.push(line) };
   const secret = isSealed ? await objectSecret(config) : undefined;
-  const signal = untilSignal();
   let made: CreatedBackup;
+  let pruned: Pruned | undefined;
   try {
     made = await withProgress(({ show }) =>
       place.write((to) =>
@@ -115,14 +116,14 @@ export async function create(options: CreateOptions): Promise<number> {
         ),
       ),
     );
+    await noteBackup(config, { to: place.path });
+    await place.copyLedger(config.home);
+    pruned = keep === undefined ? undefined : await place.prune(keep);
   } catch (error) {
     if (!signal.aborted) throw error;
     reportFailure(error, options);
     return exitCodes.interrupted;
   }
-  await noteBackup(config, { to: place.path });
-  await place.copyLedger(config.home);
-  const pruned = keep === undefined ? undefined : await place.prune(keep);
   if (options.json) printJson({ ...made, leftOut, ...(pruned && { pruned }) });
   else process.stdout.write(createdText(made));
   for (const line of leftOut) process.stderr.write(`left out: ${line}\n`);
@@ -133,22 +134,26 @@ export async function create(options: CreateOptions): Promise<number> {
 
 const createOfStore: CreateBackup = async (config, options, chosen) => {
   const { createBackup } = await import('../../runtime/backup/create.ts');
-  const bucket = await bucketOf(config, chosen);
+  const bucket = await bucketOf(config, chosen, options.signal);
   return createBackup({ ...options, ...bucket, store: storeFolder(config) });
 };
 
 /** The bucket with tenants' files, if the configuration names one and its files are wanted. */
-async function bucketOf(config: Config, { artifacts, onLeftOut }: Chosen): Promise<BucketOptions> {
+async function bucketOf(
+  config: Config,
+  { artifacts, onLeftOut }: Chosen,
+  signal: AbortSignal | undefined,
+): Promise<BucketOptions> {
   if (!artifacts || !config.a2a.artifacts.s3) return {};
   const { openBucket } = await import('../../installation/artifact-bucket.ts');
-  return { onLeftOut, ...defined({ bucket: await openBucket(config) }) };
+  return { onLeftOut, ...defined({ bucket: await openBucket(config, defined({ signal })) }) };
 }
 
 const createOfCluster: CreateBackup = async (config, options, chosen) => {
   const [{ openClusterSource }, { createClusterBackup }, bucket] = await Promise.all([
     import('../../runtime/backup/cluster/nats-source.ts'),
     import('../../runtime/backup/cluster/create-cluster.ts'),
-    bucketOf(config, chosen),
+    bucketOf(config, chosen, options.signal),
   ]);
   const history = chosen.history ? historyKept(config) : undefined;
   const { env } = config.nats;

@@ -12,6 +12,10 @@ import type { BackupTarget, CreatedBackup } from '../../runtime/backup/write-bac
 import type { Config } from '../../runtime/config/index.ts';
 
 export type S3Options = { readonly endpoint?: string };
+type PlaceOptions = S3Options & {
+  /** ends requests to a bucket with CANCELLED, except those that remove objects */
+  readonly signal?: AbortSignal;
+};
 
 /** One place, whatever kind it is. */
 export interface BackupPlace {
@@ -31,7 +35,7 @@ export interface BackupPlace {
 /** @throws TroupeError INVALID_ARGUMENT for a bucket without keys, or a malformed address */
 export async function placeOf(
   path: string,
-  options: S3Options,
+  options: PlaceOptions,
   config?: Pick<Config, 'a2a'>,
 ): Promise<BackupPlace> {
   if (path.startsWith('s3://')) return inBucket(path.replace(/\/+$/, ''), options, config);
@@ -61,7 +65,7 @@ const BACKUP_ID = /(?:^|\/)(\d{8}T\d{9}Z-[0-9a-f]{8})$/;
 
 async function inBucket(
   path: string,
-  options: S3Options,
+  options: PlaceOptions,
   config?: Pick<Config, 'a2a'>,
 ): Promise<BackupPlace> {
   const [, bucket, below = ''] = ADDRESS.exec(path) ?? [];
@@ -73,7 +77,9 @@ async function inBucket(
     import('../../runtime/backup/s3/bucket.ts'),
     import('../../runtime/backup/s3/s3-backups.ts'),
   ]);
-  const place = new S3Bucket({ ...accountFor(bucket, options, config), bucket, prefix });
+  const account = accountFor(bucket, options, config);
+  const { signal } = options;
+  const place = new S3Bucket({ ...account, bucket, prefix, ...defined({ signal }) });
   const at = (temporary = tmpdir()) => ({ bucket: place, temporary });
   return {
     kind: 's3',

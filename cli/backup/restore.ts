@@ -21,8 +21,8 @@ export async function restore(path: string, options: RestoreOptions): Promise<nu
   // A folder is restored also where no configuration can be read.
   const isLocal = options.nats === undefined && !path.startsWith('s3://');
   const config = isLocal ? undefined : (await loadFrom(options)).config;
-  const place = await placeOf(path, options, config);
   const signal = untilSignal();
+  const place = await placeOf(path, { ...options, signal }, config);
   let pending = 0;
   let restored: Restored;
   try {
@@ -58,7 +58,10 @@ async function restoreInto(
 ): Promise<Restored> {
   const { again = false, artifacts: withFiles = true } = options;
   const { restoreBackup } = await import('../../runtime/backup/restore.ts');
-  const named = { ...into, ...(withFiles && { bucket: () => bucketOf(options, config) }) };
+  const named = {
+    ...into,
+    ...(withFiles && { bucket: () => bucketOf(options, into.signal, config) }),
+  };
   if (options.nats === undefined || config === undefined) return restoreBackup(named);
   natsNamed(config);
   const { openNatsTarget } = await import('../../runtime/transfer/nats-target.ts');
@@ -75,10 +78,11 @@ async function restoreInto(
 /** The bucket that the configuration of the command names. */
 async function bucketOf(
   options: RestoreOptions,
+  signal: AbortSignal,
   config?: Config,
 ): Promise<S3Artifacts | undefined> {
   const { anyFile, openBucket } = await import('../../installation/artifact-bucket.ts');
-  return openBucket(anyFile(config ?? (await loadFrom(options)).config));
+  return openBucket(anyFile(config ?? (await loadFrom(options)).config), { signal });
 }
 
 type Outcome = {

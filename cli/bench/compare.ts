@@ -89,8 +89,8 @@ function comparisonText(comparison: Comparison): string {
   return parts.filter((part) => part !== '').join('\n');
 }
 
-function ratioCells({ ratio }: ComparedPercentile): [string, string] {
-  if (!ratio) return ['-', 'too few requests'];
+function ratioCells({ ratio, notCompared }: ComparedPercentile): [string, string] {
+  if (!ratio) return ['-', notCompared ?? ''];
   return [numberText(ratio.value), `${numberText(ratio.low)} to ${numberText(ratio.high)}`];
 }
 

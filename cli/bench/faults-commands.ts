@@ -10,6 +10,7 @@ export function addFaultsCommand(group: Command, finish: Finish): void {
     .option('--embedded', 'one process without NATS, instead of a cluster')
     .option('--workers <n>', 'of the cluster; default 3')
     .option('--nats-server <path>', 'the program (TROUPE_NATS_SERVER; default: on PATH)')
+    .option('--upgrade-to <path>', 'another version of troupe, for the fault upgrade')
     .option('--faults <kinds>', 'as kill,freeze; default: all that the cell can have')
     .option('--every <time>', 'from one fault to the next; default 5s')
     .option('--duration <time>', 'how long faults begin; default 60s')
@@ -33,7 +34,9 @@ Faults:
   partition     a worker cannot reach NATS for 2 to 4 s
   gateway-kill  kill -9 of the gateway
   nats-restart  kill -9 of nats-server, which is started again within 2 s
---embedded has kill and freeze.
+  upgrade       a worker is stopped and started with the program of --upgrade-to: each worker
+                once, then the gateway, and then all in turn with this program again
+--embedded has kill, freeze and upgrade.
 
 Each message and envelope must have one end: one line in its transcript, one answer, one task.
 
@@ -42,6 +45,7 @@ ${examples(
   'troupe bench faults --embedded --count 5',
   'troupe bench faults --duration 5m --out account',
   'troupe bench faults --faults kill,partition --every 10s --seed 7',
+  'troupe bench faults --faults upgrade --upgrade-to ../other/node_modules/troupe --count 8',
 )}`,
     )
     .action(async (options: FaultsOptions) => {

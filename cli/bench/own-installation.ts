@@ -8,12 +8,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Guard } from '../../loadtest/guard.ts';
 import { TroupeError } from '../../protocols/errors.ts';
+import { NO_DISK_LIMITS, temporaryFolder } from './temporary-folder.ts';
 
 export type OwnInstallation = {
   /** `ws://127.0.0.1:port` */
@@ -43,14 +44,14 @@ export type InstallationSettings = {
 
 /**
  * @param settings are added to its configuration
- * @throws TroupeError UNAVAILABLE when it does not start, with what it printed; CANCELLED by
- *   `signal`
+ * @throws TroupeError UNAVAILABLE when it does not start, with what it printed, or has no room;
+ *   CANCELLED by `signal`
  */
 export async function startOwnInstallation(
   settings: InstallationSettings,
   signal: AbortSignal,
 ): Promise<OwnInstallation> {
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  const folder = temporaryFolder('troupe-bench-');
   const home = join(folder, 'data');
   mkdirSync(home, { mode: 0o700 });
   writeFileSync(join(home, 'troupe.json5'), JSON.stringify(configOf(settings)));
@@ -92,6 +93,7 @@ const startProgram = (folder: string, home: string, token: string): ChildProcess
 export function configOf({ models, agents }: InstallationSettings): object {
   return {
     log: { level: 'error' },
+    runtime: NO_DISK_LIMITS,
     a2a: {
       quota: {
         principalPerMinute: NO_QUOTA,

@@ -25,9 +25,16 @@ export type CellOptions = {
   readonly config: object;
   /** absent: embedded */
   readonly cluster?: { readonly natsServer: string; readonly workers: number };
+  /** another version of the program, for the fault `upgrade` */
+  readonly other?: OtherProgram;
   /** A process ended by itself. It is started again. */
   readonly onCrash: (name: string, how: string) => void;
 };
+
+export type OtherProgram = { readonly script: string; readonly version: string };
+
+/** A process that is stopped, and started with another program. */
+type Replacement = { readonly name: string; readonly script: string; readonly what: string };
 
 export const GATEWAY = 'gateway';
 export const NATS = 'nats';
@@ -49,6 +56,7 @@ export class Cell {
   readonly #gatewayProxy: TcpProxy;
   readonly #natsProxies: ReadonlyMap<string, TcpProxy>;
   readonly #processes = new Map<string, OwnProcess>();
+  #replacements = 0;
   #isClosed = false;
   #isOpen = false;
   /** why it cannot be opened */
@@ -133,6 +141,23 @@ export class Cell {
       const port = /"url":"\w+:\/\/[^"/]*:(\d+)/.exec(line)?.[1];
       if (port !== undefined) this.#gatewayProxy.leadTo(Number(port));
     });
+  }
+
+  /**
+   * The next process to replace by the other program: each worker, then the gateway. When all run
+   * it, they return to the first program in the same order.
+   * @throws Error without another program
+   */
+  nextReplacement(): Replacement {
+    const { other, script, cluster } = this.#options;
+    if (!other) throw new Error('the cell has no other program');
+    const names = cluster ? [...this.workers, GATEWAY] : [PROGRAM];
+    const number = this.#replacements++;
+    const name = names[number % names.length]!;
+    const isOther = Math.floor(number / names.length) % 2 === 0;
+    const started = isOther ? `troupe ${other.version}` : 'the first program again';
+    const what = `${name} is stopped, and started with ${started}`;
+    return { name, script: isOther ? other.script : script, what };
   }
 
   /**

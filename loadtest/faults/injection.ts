@@ -3,11 +3,18 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { Random } from '../random.ts';
 import { type Cell, GATEWAY, NATS } from './cell.ts';
 
-export const FAULT_KINDS = ['kill', 'freeze', 'partition', 'gateway-kill', 'nats-restart'] as const;
+export const FAULT_KINDS = [
+  'kill',
+  'freeze',
+  'partition',
+  'gateway-kill',
+  'nats-restart',
+  'upgrade',
+] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
 /** Those that an embedded cell can have. */
-export const EMBEDDED_FAULTS: readonly FaultKind[] = ['kill', 'freeze'];
+export const EMBEDDED_FAULTS: readonly FaultKind[] = ['kill', 'freeze', 'upgrade'];
 
 /** A fault that has begun. */
 export type Injected = {
@@ -51,6 +58,11 @@ export async function inject(kind: FaultKind, cell: Cell, random: Random): Promi
       const undo = () => Promise.resolve(restore());
       return { what, target: worker, lastsMs: silentMs, undo };
     }
+    case 'upgrade': {
+      const { name, script, what } = cell.nextReplacement();
+      await cell.process(name).end('SIGTERM');
+      return { what, target: name, lastsMs: 0, undo: () => cell.start(name, script) };
+    }
   }
 }
 
@@ -64,11 +76,16 @@ const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 
 /**
  * Faults of `kill,freeze`; undefined: all that the cell can have.
+ * @param hasOther whether there is another program for `upgrade`
  * @throws TroupeError INVALID_ARGUMENT
  */
-export function faultKindsOf(text: string | undefined, form: Cell['form']): readonly FaultKind[] {
+export function faultKindsOf(
+  text: string | undefined,
+  form: Cell['form'],
+  hasOther: boolean,
+): readonly FaultKind[] {
   const possible = form === 'embedded' ? EMBEDDED_FAULTS : FAULT_KINDS;
-  if (text === undefined) return possible;
+  if (text === undefined) return possible.filter((kind) => kind !== 'upgrade' || hasOther);
   return text.split(',').map((part) => {
     const kind = FAULT_KINDS.find((known) => known === part.trim());
     if (kind === undefined)
@@ -76,10 +93,15 @@ export function faultKindsOf(text: string | undefined, form: Cell['form']): read
         'INVALID_ARGUMENT',
         `--faults: no fault ${JSON.stringify(part)}; there are ${FAULT_KINDS.join(', ')}`,
       );
+    if (kind === 'upgrade' && !hasOther)
+      throw new TroupeError(
+        'INVALID_ARGUMENT',
+        '--faults: upgrade needs another version of troupe: --upgrade-to PATH',
+      );
     if (possible.includes(kind)) return kind;
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      `--faults: ${kind} needs a cluster; --embedded has ${EMBEDDED_FAULTS.join(' and ')}`,
+      `--faults: ${kind} needs a cluster; --embedded has ${EMBEDDED_FAULTS.join(', ')}`,
     );
   });
 }

@@ -17,6 +17,7 @@ export type OwnProcessOptions = {
 };
 
 const PRINTED_CHARACTERS_MAX = 2_000;
+const STOP_MS_MAX = 30_000;
 
 export class OwnProcess {
   readonly name: string;
@@ -74,14 +75,19 @@ export class OwnProcess {
     this.#child?.kill('SIGCONT');
   }
 
-  /** Resolves when it has ended. @param signal default SIGKILL, which ends a frozen one, too */
+  /**
+   * Resolves when it has ended; one that does not end within 30 s is killed.
+   * @param signal default SIGKILL, which ends a frozen one, too
+   */
   async end(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     const child = this.#child;
     if (child === undefined || !this.isRunning) return;
     this.#child = undefined;
     const ended = once(child, 'exit');
     child.kill(signal);
+    const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX);
     await ended;
+    clearTimeout(late);
   }
 
   #print(text: string): void {

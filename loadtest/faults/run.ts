@@ -240,6 +240,8 @@ class Stage {
     await undo();
     fault.ended();
     await Promise.race([Promise.all(answers), this.#pause(RECOVERY_MS_MAX)]);
+    // Stopped: that no session answered says nothing.
+    if (this.#end.signal.aborted) return;
     const recorded = this.#chronicle.faults.at(-1)!;
     show.recovered(number, recorded, affected.length);
     const missing = affected.length - recorded.recoveriesMs.length;

@@ -116,7 +116,7 @@ const TOO_SHORT = `no percentile could be compared: a step of both tests needs a
 
 function checkRatio(row: ComparedPercentile, tolerance: number): CheckResult {
   const what = `${rateText(row.ratePerSecond)} ${row.workload}, ${PERCENTILE_NAMES[row.figure]}`;
-  if (!row.ratio) return { passed: true, text: `${what}: not compared, too few requests` };
+  if (!row.ratio) return { passed: true, text: `${what}: not compared, ${row.notCompared}` };
   const { value, low, high } = row.ratio;
   return {
     passed: low <= 1 + tolerance,

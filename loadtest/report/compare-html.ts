@@ -76,13 +76,13 @@ function ratioTable(rows: readonly ComparedPercentile[]): string {
     })
     .join('');
   const body = rows.map((row) => {
-    const { ratio, verdict } = row;
+    const { ratio, notCompared = '', verdict } = row;
     const cells = [
       `<td class="text">${escaped(row.workload)}</td>`,
       `<td>${PERCENTILE_NAMES[row.figure]}</td>`,
       `<td>${ms(row.before)}</td><td>${ms(row.after)}</td>`,
       `<td>${ratio ? numberText(ratio.value) : '–'}</td>`,
-      `<td>${ratio ? `${numberText(ratio.low)} to ${numberText(ratio.high)}` : 'too few requests'}</td>`,
+      `<td>${ratio ? `${numberText(ratio.low)} to ${numberText(ratio.high)}` : notCompared}</td>`,
       `<td>${ratio ? forest(row, Math.min(far, 16)) : ''}</td>`,
       `<td class="text ${KINDS[verdict]}">${verdict}</td>`,
     ];

@@ -1,6 +1,12 @@
 /** Compares two reports of the same plan: ratios of percentiles with confidence intervals. */
 import type { LoadReport, Step } from '../report.ts';
-import { type Interval, intervalsOf, WINDOWS_MIN, type WindowSample } from './bootstrap.ts';
+import {
+  type Interval,
+  intervalsOf,
+  momentsAbove,
+  WINDOWS_MIN,
+  type WindowSample,
+} from './bootstrap.ts';
 import {
   ALL,
   figures,
@@ -14,6 +20,8 @@ import {
 
 type Verdict = 'slower' | 'faster' | 'no difference shown';
 
+type NotCompared = 'too few requests' | 'too few slow moments';
+
 export type ComparedPercentile = {
   readonly ratePerSecond: number;
   readonly workload: string;
@@ -21,8 +29,10 @@ export type ComparedPercentile = {
   /** ms; undefined: no request succeeded */
   readonly before: number | undefined;
   readonly after: number | undefined;
-  /** after / before, and its 95 % interval; undefined: there are too few windows or requests */
+  /** after / before, and its 95 % interval */
   readonly ratio: (Interval & { readonly value: number }) | undefined;
+  /** why there is no ratio */
+  readonly notCompared?: NotCompared;
   readonly verdict: Verdict;
 };
 
@@ -54,6 +64,10 @@ export type Comparison = {
 const FIGURES = ['p50', 'p90', 'p99', 'p999'] as const;
 /** Fewer requests above a percentile say nothing reliable about it. */
 export const ABOVE_MIN = 10;
+/**
+ * Requests above a percentile in fewer separate moments than this say nothing about the next test.
+ */
+const MOMENTS_MIN = 4;
 
 /** Steps are paired by their rate; where no rate is in both, by their order. */
 export function compareReports(before: LoadReport, after: LoadReport): Comparison {
@@ -111,10 +125,15 @@ function compareOne(before: Step, after: Step, workload: string | undefined) {
   const fewest = Math.min(first.succeeded, second.succeeded);
   const percentiles = FIGURES.map((figure, n): ComparedPercentile => {
     const [a, b] = [first.latency[figure], second.latency[figure]];
-    const isReliable = haveLatencies && fewest * (1 - PERCENTILES[figure]) >= ABOVE_MIN;
-    const interval = isReliable ? intervals?.ratios[n] : undefined;
+    const share = PERCENTILES[figure];
+    const hasEnough = haveLatencies && fewest * (1 - share) >= ABOVE_MIN;
+    const moments = Math.min(...samples.map((windows) => momentsAbove(windows, share)));
+    const interval = hasEnough && moments >= MOMENTS_MIN ? intervals?.ratios[n] : undefined;
     const ratio = interval && a && b ? { value: b / a, ...interval } : undefined;
-    return { ...head, figure, before: a, after: b, ratio, verdict: verdictOf(ratio) };
+    const why: NotCompared = intervals && hasEnough ? 'too few slow moments' : 'too few requests';
+    const notCompared = ratio ? {} : { notCompared: why };
+    const verdict = verdictOf(ratio);
+    return { ...head, figure, before: a, after: b, ratio, ...notCompared, verdict };
   });
   const difference = intervals?.errors;
   const errors: ComparedErrors = {

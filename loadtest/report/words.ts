@@ -56,4 +56,4 @@ export function sustainedText({ plan, steps, sustainedPerSecond }: LoadReport): 
 }
 
 export const INTERVAL_NOTE =
-  'Ratio: after / before, with its 95 % interval by block bootstrap over windows; it is slower or faster when the interval excludes 1.';
+  'Ratio: after / before, with its 95 % interval by block bootstrap over windows; it is slower or faster when the interval excludes 1. Too few slow moments: the slowest requests came together, so test for longer or at a lower rate.';

@@ -35,6 +35,11 @@ export type S3RequestsOptions = S3Place & {
   readonly clock: Clock;
   /** maximum time of one attempt until its response begins, and again until it has ended */
   readonly timeoutMs: number;
+  /**
+   * ends requests with CANCELLED, also those that begin later. A DELETE is sent nevertheless,
+   * because it removes what they left: once, and for at most 5 s
+   */
+  readonly signal?: AbortSignal;
 };
 
 /** Names of settings. */
@@ -52,6 +57,7 @@ export type S3Answer = { readonly headers: Headers; readonly body: Uint8Array };
 
 const ATTEMPTS_MAX = 3;
 const BACKOFF_MS = 100;
+const CLEANUP_MS = 5_000;
 /** Statuses below 500 after which another attempt may succeed. */
 const AGAIN: ReadonlySet<number> = new Set([408, 429]);
 const DONE: ReadonlySet<number> = new Set([200, 204, 206]);
@@ -69,14 +75,16 @@ export class S3Requests {
 
   /**
    * The answer of status 200, 204 or 206; undefined when there is no such object.
-   * @throws TroupeError UNAVAILABLE that says what the store said; PAYLOAD_TOO_LARGE for an answer
+   * @throws TroupeError UNAVAILABLE that says what the store said; PAYLOAD_TOO_LARGE for an answer;
+   * CANCELLED by `signal`
    */
   async send(key: string, init: Init): Promise<S3Answer | undefined> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#once(key, init);
       } catch (error) {
-        if (attempt === ATTEMPTS_MAX || !mayHelpAgain(error)) throw error;
+        const isEnded = this.#options.signal?.aborted === true;
+        if (attempt === ATTEMPTS_MAX || isEnded || !mayHelpAgain(error)) throw error;
         await pause(Math.random() * BACKOFF_MS * 2 ** attempt);
       }
     }
@@ -132,12 +140,17 @@ export class S3Requests {
   }
 
   async #once(key: string, init: Init): Promise<S3Answer | undefined> {
-    const { timeoutMs } = this.#options;
+    const { signal: end } = this.#options;
+    const isCleanup = init.method === 'DELETE';
+    const timeoutMs = isCleanup && end?.aborted ? CLEANUP_MS : this.#options.timeoutMs;
     const { url, method, headers } = await this.#sign(this.#url(key), init).sign();
     const abort = new AbortController();
-    const late = setTimeout(() => abort.abort(), timeoutMs);
     const { signal } = abort;
+    const stop = () => abort.abort();
+    const late = setTimeout(stop, timeoutMs);
+    if (!isCleanup) end?.addEventListener('abort', stop);
     try {
+      if (!isCleanup && end?.aborted) stop();
       const body = init.body as Uint8Array<ArrayBuffer> | undefined;
       const fetched = await fetch(url, {
         method,
@@ -155,11 +168,20 @@ export class S3Requests {
       throw this.#refused(answer.status, code);
     } catch (cause) {
       if (cause instanceof TroupeError) throw cause;
+      if (end?.aborted && !isCleanup) throw this.#cancelled(cause);
       const why = signal.aborted ? `no answer within ${timeoutMs / 1_000} s` : reasonOf(cause);
       throw this.#unavailable(`cannot be reached (${why})`, { status: 0, cause });
     } finally {
       clearTimeout(late);
+      end?.removeEventListener('abort', stop);
     }
+  }
+
+  #cancelled(cause: unknown): TroupeError {
+    const { endpoint, store = STORE } = this.#options;
+    return new TroupeError('CANCELLED', `the request to ${store}, ${endpoint}, was ended`, {
+      cause,
+    });
   }
 
   #url(key: string): URL {
@@ -191,7 +213,7 @@ export class S3Requests {
   }
 
   #unavailable(what: string, why: { status: number; code?: string; cause?: unknown }): TroupeError {
-    const { endpoint, bucket, store = 'the store of artifacts' } = this.#options;
+    const { endpoint, bucket, store = STORE } = this.#options;
     const { status, code = '', cause } = why;
     return new TroupeError(
       'UNAVAILABLE',
@@ -201,6 +223,7 @@ export class S3Requests {
   }
 }
 
+const STORE = 'the store of artifacts';
 const ARTIFACT_SETTINGS: S3Settings = {
   bucket: 'a2a.artifacts.s3.bucket',
   region: 'a2a.artifacts.s3.region',

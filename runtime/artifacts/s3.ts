@@ -42,6 +42,8 @@ export type S3ArtifactsOptions = S3Place &
     readonly clock?: Clock;
     /** silence that is waited for, milliseconds; default 30,000 */
     readonly timeoutMs?: number;
+    /** ends requests with CANCELLED */
+    readonly signal?: AbortSignal;
   };
 
 const TIMEOUT_MS = 30_000;

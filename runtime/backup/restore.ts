@@ -1,11 +1,11 @@
 /**
  * Restore: makes a data folder from a backup. The folder is complete or absent: everything is
- * written beside it, verified, and renamed at the end. The cell keeps its name, which keys, intents
+ * written beside it, verified, and renamed at the end. A killed restore leaves what it wrote; the
+ * next one to the same folder removes it. The cell keeps its name, which keys, intents
  * and mail contain, so the original must never run again beside it.
  */
-import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { readdir, rename, rmdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { defined } from '../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
@@ -36,6 +36,7 @@ import {
   type CutPoint,
 } from './frames.ts';
 import { BACKUP_FILE, backupsIn, hasManifest, partOf, readManifest } from './manifest.ts';
+import { withScratchFolder } from './scratch-folder.ts';
 
 export type RestoreOptions = {
   /** a folder of backups (the newest one), the folder of one backup, or a file */
@@ -87,12 +88,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   const into = resolve(options.into);
   await refuseContents(into);
   const source = await sourceOf(resolve(options.from));
-  makeFolder(dirname(into));
-  const draft = join(
-    dirname(into),
-    `${TEMPORARY_PREFIX}${basename(into)}.${randomBytes(6).toString('hex')}`,
-  );
-  try {
+  const write = async (draft: string): Promise<Restored> => {
     onProgress?.(`restoring ${source.path}`);
     const writer = new DataFolderWriter(draft, source.objects);
     try {
@@ -115,9 +111,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     await rename(draft, into);
     await syncFolder(dirname(into));
     return { ...restored, path: source.path };
-  } finally {
-    await rm(draft, { recursive: true, force: true });
-  }
+  };
+  return withScratchFolder(dirname(into), write, `${TEMPORARY_PREFIX}${basename(into)}.`);
 }
 
 /** The cell of a cluster's backup, which was read once from its begin to its end by now. */

@@ -1,14 +1,14 @@
 /** The actors of a system for operators, whose code is loaded with the first question. */
+import { LazyValue } from '../../protocols/lazy-value.ts';
 import type { Actors } from '../system.ts';
-import type { LiveActors, LiveActorsOptions } from './live-actors.ts';
+import type { LiveActorsOptions } from './live-actors.ts';
 
 export const lateActors = (options: LiveActorsOptions): Actors => {
-  let loading: Promise<LiveActors> | undefined;
-  const load = async (): Promise<LiveActors> => {
-    const { LiveActors: Live } = await import('./live-actors.ts');
-    return new Live(options);
-  };
-  const live = () => (loading ??= load());
+  const loaded = new LazyValue(async () => {
+    const { LiveActors } = await import('./live-actors.ts');
+    return new LiveActors(options);
+  });
+  const live = () => loaded.get();
   return {
     list: async (...about) => (await live()).list(...about),
     get: async (...about) => (await live()).get(...about),

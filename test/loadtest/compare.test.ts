@@ -34,9 +34,6 @@ describe('a comparison', () => {
     expect([planDiffers, alsoDiffers]).toEqual([[], []]);
   });
 
-  // Measured with 200 pairs: blocks of windows show a difference of p50, p90 and p99 in 2, 0 and 0,
-  // intervals of single requests in 11, 15 and 16. Near the capacity (60/s, 14 ms of service),
-  // where latencies are correlated over seconds: 13, 16 and 30, and 148, 171 and 174 of 200.
   it('of equal targets with pauses rarely shows a difference', () => {
     const how = { rates: [60], seconds: 90, pauseEverySec: 11, pauseMs: 300, mix: { run: 1 } };
     const pairs = Array.from({ length: 12 }, (_, n) =>
@@ -50,10 +47,36 @@ describe('a comparison', () => {
     expect(wrong('p90')).toBeLessThanOrEqual(2);
   });
 
+  // Intervals of single requests would show a difference in most of these pairs. Blocks that were
+  // as long as the correlation, without stretching and with any number of slow moments, showed one
+  // of p99 in 17 of 100.
+  it('of equal targets near their capacity rarely shows a difference', () => {
+    const how = { rates: [60], seconds: 90, serviceMs: 14, mix: { run: 1 } };
+    const rows = Array.from({ length: 24 }, (_, n) =>
+      pair({ ...how, seed: 1_000 + n }, { ...how, seed: 50_000 + n }),
+    ).flatMap(({ percentiles }) => percentiles);
+    const wrong = (figure: string) =>
+      rows.filter((each) => each.figure === figure && each.verdict !== 'no difference shown');
+    expect(wrong('p50').length).toBeLessThanOrEqual(3);
+    expect(wrong('p90').length).toBeLessThanOrEqual(3);
+    expect(wrong('p99').length).toBeLessThanOrEqual(1);
+    // The slowest hundredth of such a test comes from one or two queues.
+    const why = rows.filter(({ figure }) => figure === 'p99').map(({ notCompared }) => notCompared);
+    expect(why.filter((text) => text === 'too few slow moments').length).toBeGreaterThan(12);
+  });
+
+  it('still finds a target near its capacity that is slower, in a longer test', () => {
+    const how = { rates: [60], seconds: 300, serviceMs: 14, mix: { run: 1 } };
+    const { percentiles } = pair({ ...how, seed: 1 }, { ...how, seed: 2, serviceMs: 15.5 });
+    expect(row(percentiles, 'run', 'p50').verdict).toBe('slower');
+    expect(row(percentiles, 'run', 'p90').verdict).toBe('slower');
+  });
+
   it('judges no percentile with fewer than ten requests above it', () => {
     const { percentiles } = pair({ seed: 1, rates: [20] }, { seed: 2, rates: [20], serviceMs: 40 });
     expect(row(percentiles, 'all', 'p999')).toMatchObject({
       ratio: undefined,
+      notCompared: 'too few requests',
       verdict: 'no difference shown',
     });
     expect(row(percentiles, 'all', 'p50').verdict).toBe('slower');
@@ -96,11 +119,11 @@ describe('blocks of windows', () => {
       failed: 0,
     }));
 
-  it('are as long as the correlation of the windows', () => {
+  it('are twice as long as the correlation of the windows', () => {
     const waves = (length: number) =>
       windows(Array.from({ length: 200 }, (_, n) => (Math.floor(n / length) % 2 === 0 ? 1 : 9)));
-    expect(blockLength(waves(1))).toBeLessThanOrEqual(7);
-    expect(blockLength(waves(20))).toBeGreaterThanOrEqual(9);
+    expect(blockLength(waves(1))).toBeLessThanOrEqual(14);
+    expect(blockLength(waves(20))).toBeGreaterThanOrEqual(18);
   });
 
   it('are at most a quarter of the test', () => {

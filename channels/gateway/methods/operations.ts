@@ -23,6 +23,7 @@ import type {
   OperationsRunParams,
   RequestFrame,
 } from '../../../protocols/gateway/index.ts';
+import { LazyValue } from '../../../protocols/lazy-value.ts';
 import type { DeviceGuard } from '../auth/device-guard.ts';
 import type { ActorWatch } from '../streams/actor-watch.ts';
 import type { Presence } from '../tenant/presence.ts';
@@ -43,16 +44,13 @@ export type OperationMethodContext = {
   readonly guard: Pick<DeviceGuard, 'spare'>;
 };
 
-let loading: Promise<ReadonlyMap<string, Operation>> | undefined;
-
 /** All operations by name, loaded with the first request for one. */
-const allOperations = (): Promise<ReadonlyMap<string, Operation>> =>
-  (loading ??= import('../../../operations/index.ts').then(
-    ({ RESOURCES }) =>
-      new Map(
-        RESOURCES.flatMap(({ operations }) => operations.map((one) => [one.name, one] as const)),
-      ),
-  ));
+const allOperations = new LazyValue(async (): Promise<ReadonlyMap<string, Operation>> => {
+  const { RESOURCES } = await import('../../../operations/index.ts');
+  return new Map(
+    RESOURCES.flatMap(({ operations }) => operations.map((one) => [one.name, one] as const)),
+  );
+});
 
 /** Validators are compiled at the first call of an operation. */
 const runs = new Map<string, CheckedRun>();
@@ -66,7 +64,7 @@ const runOperation = async (
   request: Request<OperationMethodContext>,
   { name, params = {}, tenant: named, idempotencyKey }: OperationsRunParams,
 ): Promise<unknown> => {
-  const operation = (await allOperations()).get(name);
+  const operation = (await allOperations.get()).get(name);
   if (!operation)
     throw new TroupeError('INVALID_ARGUMENT', `unknown operation: ${name.slice(0, 200)}`);
   const tenant = tenantOfOperation(operation, request.context, named);
@@ -100,7 +98,7 @@ const servicesOf = ({ operations }: OperationMethodContext): OperationServices =
 /** The operation that a request names; undefined for an unknown one. */
 const operationAction = async ({ params, ...frame }: RequestFrame): Promise<Action | undefined> => {
   const { name, params: own } = (params ?? {}) as { name?: unknown; params?: unknown };
-  const operation = typeof name === 'string' ? (await allOperations()).get(name) : undefined;
+  const operation = typeof name === 'string' ? (await allOperations.get()).get(name) : undefined;
   return (
     operation && {
       scope: gatewayScopeOf(operation),

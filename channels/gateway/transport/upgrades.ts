@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { LazyValue } from '../../../protocols/lazy-value.ts';
 import type { InspectionSockets } from './inspection-sockets.ts';
 import { refuseUpgrade } from './refuse-upgrade.ts';
 import type { SocketServer } from './socket-server.ts';
@@ -17,16 +18,18 @@ export type Sockets = {
 };
 
 export class Upgrades {
-  readonly #load: () => Promise<Sockets>;
-  readonly #onFailure: (error: unknown) => void;
-  #loading: Promise<Sockets | undefined> | undefined;
+  readonly #loading: LazyValue<Sockets>;
   #sockets: Sockets | undefined;
   #isClosed = false;
 
   /** @param onFailure receives why the code cannot be loaded */
   constructor(load: () => Promise<Sockets>, onFailure: (error: unknown) => void) {
-    this.#load = load;
-    this.#onFailure = onFailure;
+    this.#loading = new LazyValue(() =>
+      load().catch((error: unknown) => {
+        onFailure(error);
+        throw error;
+      }),
+    );
   }
 
   /** For the HTTP server's `upgrade` event. Never rejects. */
@@ -43,7 +46,7 @@ export class Upgrades {
   /** Closes all connections and refuses later ones; resolves when all are closed. */
   async close(reason: string): Promise<void> {
     this.#isClosed = true;
-    const sockets = await this.#loading;
+    const sockets = await this.#loading.made?.catch(() => undefined);
     sockets?.inspections.close();
     await sockets?.clients.close(reason);
   }
@@ -53,12 +56,7 @@ export class Upgrades {
     // Nothing else receives its errors before a server has it.
     const ignore = () => {};
     socket.on('error', ignore);
-    this.#loading ??= this.#load().catch((error: unknown) => {
-      this.#onFailure(error);
-      this.#loading = undefined;
-      return undefined;
-    });
-    this.#sockets = await this.#loading;
+    this.#sockets = await this.#loading.get().catch(() => undefined);
     socket.off('error', ignore);
     return this.#sockets;
   }

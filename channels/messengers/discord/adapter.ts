@@ -14,6 +14,7 @@ import type {
   SendOutcome,
 } from '../../../protocols/channel.ts';
 import { defined } from '../../../protocols/defined.ts';
+import { LazyValue } from '../../../protocols/lazy-value.ts';
 import type { Config } from '../../../runtime/config/index.ts';
 import type {
   Abilities,
@@ -83,7 +84,18 @@ class DiscordAccount implements AccountAdapter {
   readonly #context: AccountContext<DiscordSettings>;
   readonly #times: DiscordTimes;
   #stop = new AbortController();
-  #rest: Promise<REST> | undefined;
+  readonly #rest = new LazyValue(async (): Promise<REST> => {
+    const { REST: Client } = await import('@discordjs/rest');
+    const { token, apiUrl: api = API_URL } = this.#context.settings;
+    return new Client({
+      api: api.replace(/\/+$/, ''),
+      version: '10',
+      retries: 0,
+      offset: 0,
+      timeout: this.#times.requestMs,
+      rejectOnRateLimit: () => true,
+    }).setToken(token.reveal());
+  });
   #isConnected = false;
   #lastPongAt: number | undefined;
 
@@ -106,7 +118,7 @@ class DiscordAccount implements AccountAdapter {
   }
 
   async #receive(connection: Connection, signal: AbortSignal): Promise<never> {
-    const rest = await this.#client();
+    const rest = await this.#rest.get();
     const bot = (await rest.get('/users/@me', { signal })) as APIUser;
     const failure = new AbortController();
     const position = positionOf(connection, bot);
@@ -150,8 +162,8 @@ class DiscordAccount implements AccountAdapter {
 
   async stop(): Promise<void> {
     this.#stop.abort();
-    const rest = await this.#rest;
-    this.#rest = undefined;
+    const rest = await this.#rest.made?.catch(() => undefined);
+    this.#rest.forget();
     rest?.clearHandlerSweeper();
     rest?.clearHashSweeper();
   }
@@ -190,7 +202,7 @@ class DiscordAccount implements AccountAdapter {
 
   async #outcomeOf(request: (rest: REST) => Promise<APIMessage>): Promise<SendOutcome> {
     try {
-      const { id } = await request(await this.#client());
+      const { id } = await request(await this.#rest.get());
       return { status: 'sent', messageId: id };
     } catch (error) {
       this.#forgetRefusedToken(error);
@@ -203,7 +215,7 @@ class DiscordAccount implements AccountAdapter {
     const nonce = nonceOf(piece.id);
     const since = snowflakeOf(piece.firstTriedAt - CLOCK_MS_MAX);
     try {
-      const rest = await this.#client();
+      const rest = await this.#rest.get();
       let before: string | undefined;
       for (let pages = 0; pages < PAGES_MAX; pages++) {
         const query = new URLSearchParams({ limit: String(PAGE), ...defined({ before }) });
@@ -225,7 +237,7 @@ class DiscordAccount implements AccountAdapter {
 
   async typing(chat: ChatRef, signal: AbortSignal): Promise<void> {
     try {
-      const rest = await this.#client();
+      const rest = await this.#rest.get();
       await rest.post(`/channels/${channelOf(chat)}/typing`, { signal });
     } catch (error) {
       // the indicator is repeated every few seconds, and nothing depends on it
@@ -239,24 +251,9 @@ class DiscordAccount implements AccountAdapter {
     return download({ service: SERVICE, url: media.id, bytesMax, signal });
   }
 
-  #client(): Promise<REST> {
-    const { token, apiUrl: api = API_URL } = this.#context.settings;
-    this.#rest ??= import('@discordjs/rest').then(({ REST: Client }) =>
-      new Client({
-        api: api.replace(/\/+$/, ''),
-        version: '10',
-        retries: 0,
-        offset: 0,
-        timeout: this.#times.requestMs,
-        rejectOnRateLimit: () => true,
-      }).setToken(token.reveal()),
-    );
-    return this.#rest;
-  }
-
   /** The client has removed the token, and would refuse requests that Discord might accept. */
   #forgetRefusedToken(error: unknown): void {
-    if (isTokenRefused(error)) this.#rest = undefined;
+    if (isTokenRefused(error)) this.#rest.forget();
   }
 }
 

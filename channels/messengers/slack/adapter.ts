@@ -6,6 +6,7 @@ import type { Logger, WebClient } from '@slack/web-api';
 import type { ConnectOutput, InboundMedia, SendOutcome } from '../../../protocols/channel.ts';
 import { defined } from '../../../protocols/defined.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
+import { LazyValue } from '../../../protocols/lazy-value.ts';
 import { unlessAborted } from '../../../protocols/time-limit.ts';
 import type { Secret } from '../../../runtime/config/index.ts';
 import type {
@@ -61,8 +62,19 @@ type Self = { readonly user: string; readonly team: string; readonly name: strin
 
 class SlackAccount implements AccountAdapter {
   readonly #context: AccountContext<SlackSettings>;
-  #client: Promise<WebClient> | undefined;
-  #self: Promise<Self> | undefined;
+  readonly #client = new LazyValue(async (): Promise<WebClient> => {
+    const sdk = await import('@slack/web-api');
+    return new sdk.WebClient(this.#context.settings.botToken.reveal(), {
+      slackApiUrl: this.#apiUrl(),
+      retryConfig: { retries: 0 },
+      rejectRateLimitedCalls: true,
+      timeout: REQUEST_MS,
+      allowAbsoluteUrls: false,
+      logger: silent(sdk.LogLevel.ERROR),
+    });
+  });
+  /** Slack is asked once who the account is. */
+  readonly #self = new LazyValue(() => this.#askIdentity());
   #isConnected = false;
   #lastPongAt: number | undefined;
 
@@ -72,8 +84,8 @@ class SlackAccount implements AccountAdapter {
 
   async start(connection: Connection): Promise<ConnectOutput> {
     try {
-      this.#self = undefined;
-      const self = await unlessAborted(this.#identify(), connection.signal);
+      this.#self.forget();
+      const self = await unlessAborted(this.#self.get(), connection.signal);
       const onReady = async () => {
         await connection.onConnected(`${self.team}:${self.user}`, `@${self.name}`);
         this.#isConnected = true;
@@ -137,8 +149,8 @@ class SlackAccount implements AccountAdapter {
 
   async reconcile(piece: Piece, signal: AbortSignal): Promise<SendOutcome> {
     try {
-      const { user } = await unlessAborted(this.#identify(), signal);
-      return await unlessAborted(findPiece(await this.#open(), user, piece), signal);
+      const { user } = await unlessAborted(this.#self.get(), signal);
+      return await unlessAborted(findPiece(await this.#client.get(), user, piece), signal);
     } catch (error) {
       // That the history cannot be read says nothing about the message.
       return { status: 'unknown', error: endOfError(error).error };
@@ -147,7 +159,7 @@ class SlackAccount implements AccountAdapter {
 
   async download(media: InboundMedia, signal: AbortSignal): Promise<Uint8Array> {
     const { settings } = this.#context;
-    return downloadFile(await this.#open(), media, {
+    return downloadFile(await this.#client.get(), media, {
       token: settings.botToken.reveal(),
       apiUrl: this.#apiUrl(),
       bytesMax: Math.min(FILE_BYTES_MAX, settings.mediaBytesMax),
@@ -198,7 +210,7 @@ class SlackAccount implements AccountAdapter {
   }
 
   async #openUrl(): Promise<string> {
-    const client = await this.#open();
+    const client = await this.#client.get();
     const { url } = await client.apps.connections.open({
       token: this.#context.settings.appToken!.reveal(),
     });
@@ -206,17 +218,8 @@ class SlackAccount implements AccountAdapter {
     return url;
   }
 
-  /** Asks Slack once who the account is. */
-  #identify(): Promise<Self> {
-    this.#self ??= this.#askIdentity().catch((error: unknown) => {
-      this.#self = undefined;
-      throw error;
-    });
-    return this.#self;
-  }
-
   async #askIdentity(): Promise<Self> {
-    const client = await this.#open();
+    const client = await this.#client.get();
     const { user_id = '', team_id = '', user = '', response_metadata } = await client.auth.test();
     const { scopes } = response_metadata ?? {};
     const missing = NEEDED_SCOPES.find((scope) => scopes !== undefined && !scopes.includes(scope));
@@ -235,28 +238,13 @@ class SlackAccount implements AccountAdapter {
   ): Promise<SendOutcome> {
     if (signal.aborted) return notSent(STOPPED.error);
     try {
-      const client = await this.#open();
+      const client = await this.#client.get();
       const outcome = await unlessAborted(request(client), signal);
       this.#lastPongAt = this.#context.clock.wallMs();
       return outcome;
     } catch (error) {
       return outcomeOfError(error);
     }
-  }
-
-  #open(): Promise<WebClient> {
-    this.#client ??= import('@slack/web-api').then(
-      (sdk) =>
-        new sdk.WebClient(this.#context.settings.botToken.reveal(), {
-          slackApiUrl: this.#apiUrl(),
-          retryConfig: { retries: 0 },
-          rejectRateLimitedCalls: true,
-          timeout: REQUEST_MS,
-          allowAbsoluteUrls: false,
-          logger: silent(sdk.LogLevel.ERROR),
-        }),
-    );
-    return this.#client;
   }
 
   #apiUrl(): string {

@@ -3,7 +3,7 @@
  * message. SIGINT or SIGTERM ends it and everything that it started; so does the guard when this
  * process is killed.
  */
-import { cpus, release, totalmem } from 'node:os';
+import { cpus, release, tmpdir, totalmem } from 'node:os';
 import {
   accountDocument,
   AccountFiles,
@@ -13,7 +13,7 @@ import {
 } from '../../../loadtest/faults/document.ts';
 import { type FaultOutcome, type FaultPlan, runFaults } from '../../../loadtest/faults/run.ts';
 import { scriptOf, scriptTextOf } from '../../../loadtest/model-server/script.ts';
-import { type ModelServer, startModelServer } from '../../../loadtest/model-server/server.ts';
+import { startModelServer } from '../../../loadtest/model-server/server.ts';
 import { defined } from '../../../protocols/defined.ts';
 import { exitCodes } from '../../exit.ts';
 import { printJson } from '../../output.ts';
@@ -21,7 +21,15 @@ import { untilSignal } from '../../processes/signals.ts';
 import { version } from '../../version.ts';
 import { commandLine } from '../command-line.ts';
 import { assertWritable } from '../run-options.ts';
-import { type FaultsOptions, MODEL, natsServerOf, planOf, workersOf } from './options.ts';
+import { whenFull } from '../temporary-folder.ts';
+import {
+  type FaultsOptions,
+  MODEL,
+  natsServerOf,
+  otherProgramOf,
+  planOf,
+  workersOf,
+} from './options.ts';
 import { type OwnCell, type OwnCellOptions, startOwnCell } from './own-cell.ts';
 import { faultsProgress } from './progress.ts';
 import { faultsText } from './text.ts';
@@ -32,7 +40,7 @@ const note = (line: string) => void process.stderr.write(`troupe: ${line}\n`);
 
 /**
  * @returns exit code 0; 1 with findings; 130 after a signal
- * @throws TroupeError for wrong options, or when the cell does not start
+ * @throws TroupeError for wrong options, when the cell does not start, or when its disk is full
  */
 export async function faults(options: FaultsOptions): Promise<number> {
   const plan = planOf(options);
@@ -40,6 +48,8 @@ export async function faults(options: FaultsOptions): Promise<number> {
   const cluster = options.embedded
     ? undefined
     : { nats: natsServerOf(options), workers: workersOf(options) };
+  const { upgradeTo } = options;
+  const other = upgradeTo === undefined ? undefined : otherProgramOf(upgradeTo);
   assertWritable({ out: options.out });
   const signal = untilSignal();
   // Exits, so that the guard's processes are killed.
@@ -54,7 +64,7 @@ export async function faults(options: FaultsOptions): Promise<number> {
   };
   const model = await startModelServer({ script, seed: plan.seed, port: 0 });
   try {
-    const outcome = await brokenCell(plan, cluster, model, signal);
+    const outcome = await brokenCell(plan, { model, ...defined({ cluster, other }) }, signal);
     const scenario = scenarioOf(outcome, cluster?.workers);
     if (options.out !== undefined) new AccountFiles(options.out, head, words).played(scenario);
     const { rows: _, ...account } = scenario;
@@ -72,23 +82,27 @@ export async function faults(options: FaultsOptions): Promise<number> {
 
 async function brokenCell(
   plan: FaultPlan,
-  cluster: OwnCellOptions['cluster'],
-  model: ModelServer,
+  parts: Omit<OwnCellOptions, 'script' | 'onCrash'>,
   signal: AbortSignal,
 ): Promise<FaultOutcome> {
   const show = faultsProgress();
+  const room = whenFull(tmpdir());
+  const either = AbortSignal.any([signal, room.signal]);
   const crashes: string[] = [];
   let own: OwnCell | undefined;
   try {
     show.phase(`starting a cell for this test, seed ${plan.seed}`);
     const onCrash = (name: string, how: string) => void crashes.push(`${name}: ${how}`);
     const script = process.argv[1]!;
-    own = await startOwnCell({ script, model, onCrash, ...defined({ cluster }) }, signal);
+    own = await startOwnCell({ ...parts, script, onCrash }, either);
     const { cell, client, programs } = own;
     // the same sessions in the same shards
     const testId = plan.seed.toString(36);
-    return await runFaults({ plan, cell, client, programs, testId, crashes, signal, show });
+    return await runFaults({ plan, cell, client, programs, testId, crashes, signal: either, show });
+  } catch (error) {
+    throw room.signal.aborted && !signal.aborted ? room.signal.reason : error;
   } finally {
+    room.end();
     show.end();
     await own?.stop();
   }

@@ -1,7 +1,10 @@
 /** The options of `troupe bench faults`, and the plan that they mean. */
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
+import { realpathSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { durationMs as parsedMs, numberIn } from '../../../loadtest/arguments.ts';
+import type { OtherProgram } from '../../../loadtest/faults/cell.ts';
 import { faultKindsOf } from '../../../loadtest/faults/injection.ts';
 import type { FaultPlan } from '../../../loadtest/faults/run.ts';
 import { programOf } from '../../../loadtest/peers/server.ts';
@@ -14,6 +17,7 @@ export type FaultsOptions = {
   readonly embedded?: boolean;
   readonly workers?: string;
   readonly natsServer?: string;
+  readonly upgradeTo?: string;
   readonly faults?: string;
   readonly every?: string;
   readonly duration?: string;
@@ -35,6 +39,7 @@ const COUNT_MAX = 100_000;
 const RATE_MAX = 1_000;
 const DAY_MS = 86_400_000;
 const SEED_MAX = 2 ** 32 - 1;
+const VERSION_MS_MAX = 30_000;
 /** Debian installs nats-server in a folder that is only on root's PATH. */
 const FOLDERS = ['/usr/sbin', '/usr/local/sbin'];
 
@@ -60,8 +65,12 @@ export function planOf(options: FaultsOptions): FaultPlan {
   const [durationMs, everyMs] = [timeMs(duration, '60s', 'duration'), timeMs(every, '5s', 'every')];
   if (count === undefined && everyMs >= durationMs)
     throw wrong('--every must be shorter than --duration: the first fault begins after it');
+  const hasOther = options.upgradeTo !== undefined;
+  const kinds = faultKindsOf(faults, embedded ? 'embedded' : 'cluster', hasOther);
+  if (hasOther && !kinds.includes('upgrade'))
+    throw wrong('--upgrade-to needs the fault upgrade: add it to --faults');
   return {
-    kinds: faultKindsOf(faults, embedded ? 'embedded' : 'cluster'),
+    kinds,
     ...defined({ count: count === undefined ? undefined : whole(count, 1, 1, COUNT_MAX, 'count') }),
     durationMs,
     everyMs,
@@ -100,6 +109,32 @@ export function natsServerOf({ natsServer }: FaultsOptions): NatsProgram {
   const version = /v(\d+\.\d+\.\d+)/.exec(stdout ?? '')?.[1];
   if (version !== undefined) return { path, version };
   throw wrong(`${path} is no nats-server${error ? `: ${error.message}` : ''}`);
+}
+
+/** Where a package, or what npm installed into a folder, has the program. */
+const SCRIPTS = ['bin/troupe.js', 'node_modules/troupe/bin/troupe.js', 'troupe.js'];
+
+/**
+ * The program of `--upgrade-to`: a script, or the folder of a package.
+ * @throws TroupeError NOT_FOUND; INVALID_ARGUMENT when it is another program
+ */
+export function otherProgramOf(path: string): OtherProgram {
+  const places = [path, ...SCRIPTS.map((script) => join(path, script))];
+  const found = places.find((place) => statSync(place, { throwIfNoEntry: false })?.isFile());
+  if (found === undefined)
+    throw new TroupeError(
+      'NOT_FOUND',
+      `--upgrade-to: ${path} is no script of troupe, and no folder with ${SCRIPTS.join(' or ')}`,
+    );
+  const script = realpathSync(found);
+  const { stdout, stderr, error } = spawnSync(process.execPath, [script, '--version'], {
+    encoding: 'utf8',
+    timeout: VERSION_MS_MAX,
+  });
+  const version = /^(\d+\.\d+\.\d+\S*)\s*$/.exec(stdout ?? '')?.[1];
+  if (version !== undefined) return { script, version };
+  const why = error?.message ?? stderr.trim().split('\n', 1)[0] ?? '';
+  throw wrong(`--upgrade-to: ${script} does not print a version of troupe: ${why}`);
 }
 
 function installed(): string {

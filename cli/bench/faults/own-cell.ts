@@ -3,20 +3,19 @@
  * test. It never outlives the test: the guard ends it when this process is killed.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { GatewayClient } from '../../../client/gateway-client.ts';
 import { operatorClient } from '../../../client/operator-client.ts';
-import { Cell } from '../../../loadtest/faults/cell.ts';
+import { Cell, type OtherProgram } from '../../../loadtest/faults/cell.ts';
 import type { FaultTest } from '../../../loadtest/faults/run.ts';
 import { Guard } from '../../../loadtest/guard.ts';
 import type { ModelServer } from '../../../loadtest/model-server/server.ts';
 import { Target } from '../../../loadtest/target.ts';
+import { defined } from '../../../protocols/defined.ts';
 import { version } from '../../version.ts';
 import { bearerOf } from '../load-target.ts';
 import { modelSettings } from '../model.ts';
 import { configOf } from '../own-installation.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 export type OwnCellOptions = {
   /** the program, as Node runs it */
@@ -24,6 +23,8 @@ export type OwnCellOptions = {
   readonly model: ModelServer;
   /** absent: embedded */
   readonly cluster?: { readonly nats: { readonly path: string }; readonly workers: number };
+  /** another version of the program, for the fault `upgrade` */
+  readonly other?: OtherProgram;
   /** A process ended by itself. */
   readonly onCrash: (name: string, how: string) => void;
 };
@@ -46,10 +47,10 @@ const HTTP_CONNECTIONS = 64;
 const BACKOFF_MS = { first: 50, most: 250 };
 const HELLO_MS_MAX = 3_000;
 
-/** @throws TroupeError UNAVAILABLE when it does not start; CANCELLED by `signal` */
+/** @throws TroupeError UNAVAILABLE when it does not start, or has no room; CANCELLED by `signal` */
 export async function startOwnCell(options: OwnCellOptions, signal: AbortSignal): Promise<OwnCell> {
-  const { script, model, cluster, onCrash } = options;
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-faults-'));
+  const { script, model, cluster, other, onCrash } = options;
+  const folder = temporaryFolder('troupe-bench-faults-');
   const guard = new Guard(folder);
   const clients: { close: () => void }[] = [];
   let cell: Cell | undefined;
@@ -62,7 +63,7 @@ export async function startOwnCell(options: OwnCellOptions, signal: AbortSignal)
     const token = randomBytes(24).toString('base64url');
     const config = configFor(model);
     const members = cluster && { natsServer: cluster.nats.path, workers: cluster.workers };
-    const own = { folder, guard, script, token, config, onCrash };
+    const own = { folder, guard, script, token, config, onCrash, ...defined({ other }) };
     cell = await Cell.open({ ...own, ...(members && { cluster: members }) }, signal);
     const { url: ownUrl, home } = cell;
     const connect = (url = ownUrl): GatewayClient => {

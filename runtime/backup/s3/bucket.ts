@@ -15,6 +15,8 @@ export type S3BucketOptions = S3Place & {
   readonly prefix: string;
   /** of a part of a large file, at least 5 MiB for the real S3; default 16 MiB */
   readonly partBytes?: number;
+  /** ends requests with CANCELLED, except those that remove objects */
+  readonly signal?: AbortSignal;
 };
 
 const PART_BYTES = 16 * 2 ** 20;

@@ -2,19 +2,23 @@
  * `troupe bench faults` as a user runs it: the built program breaks a cell that it starts itself.
  * Each run ends with no process and no folder of it.
  */
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkAccount } from '../../../bench/faults/check-account.ts';
+import { smallDisk } from '../../../bench/faults/room.ts';
 import type { AccountDocument } from '../../../loadtest/faults/document.ts';
 import { runProgram, startProgram } from '../../cli/program.ts';
 import { scratchFolder } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { natsServers } from '../../servers/nats.ts';
+import { buildNext, NEXT_VERSION } from '../../upgrade/next-build.ts';
 import { processesWith } from '../processes-with.ts';
 
 const LONG_MS = 240_000;
 const nats = natsServers().at(-1);
+const mountsHere = process.platform === 'linux' && process.getuid?.() === 0;
 const none = nats ? '' : ' (skipped: there is no nats-server here)';
 
 /** A home whose temporary folder is its own, so that what is left behind is visible. */
@@ -60,6 +64,32 @@ describe('troupe bench faults', () => {
     LONG_MS,
   );
 
+  it.skipIf(!nats)(
+    `replaces workers and gateway by another version with a newer format of records${none}`,
+    async () => {
+      const { home, env, left } = newHome();
+      const next = await buildNext();
+      onTestFinished(() => rmSync(dirname(next), { recursive: true, force: true }));
+      const kinds = ['--faults', 'upgrade', '--upgrade-to', next, '--count', '4'];
+      const cell = ['--workers', '2', '--nats-server', nats!.path, '--seed', '1', '--json'];
+      const ended = await runProgram(['bench', 'faults', ...kinds, ...cell, ...quick], {
+        home,
+        env,
+      });
+      expect(ended).toMatchObject({ code: 0 });
+      const { scenarios } = JSON.parse(ended.stdout) as AccountDocument;
+      expect(scenarios[0]!.faults.map(({ what }) => what)).toEqual([
+        ...['w1', 'w2', 'gateway'].map(
+          (name) => `${name} is stopped, and started with troupe ${NEXT_VERSION}`,
+        ),
+        'w1 is stopped, and started with the first program again',
+      ]);
+      expect(scenarios[0]!.findings).toEqual([]);
+      expect(left()).toEqual([]);
+    },
+    LONG_MS,
+  );
+
   it.each(['SIGTERM', 'SIGKILL'] as const)(
     '%s ends it and leaves nothing, also while its process is frozen',
     async (signal) => {
@@ -72,11 +102,50 @@ describe('troupe bench faults', () => {
       if (signal === 'SIGTERM') {
         expect(ended).toMatchObject({ code: 130 });
         expect(ended.stderr).toContain('there is no account');
+        expect(ended.stderr).not.toMatch(/no session answered|answers after/);
       }
       await eventually(() => expect(left()).toEqual([]), 30_000);
     },
     LONG_MS,
   );
+
+  it.skipIf(!mountsHere)(
+    `says which disk is full, before and during the faults${mountsHere ? '' : ' (skipped: only root can mount a small disk)'}`,
+    async () => {
+      const { home, env, left } = newHome();
+      const unmount = smallDisk(env.TMPDIR, 40)!;
+      onTestFinished(unmount);
+      const args = ['bench', 'faults', '--embedded', '--faults', 'freeze', '--count', '9'];
+      const refused = await runProgram([...args, ...quick], { home, env });
+      expect(refused).toMatchObject({ code: 1 });
+      const said = (free: string, needed: string) =>
+        `the disk of the temporary folder ${env.TMPDIR} has ${free} MB free, and the processes of this test need ${needed} MB: make room there, or set TMPDIR`;
+      expect(refused.stderr).toContain(said('42', '67'));
+      expect(left()).toEqual([]);
+      execFileSync('mount', ['-o', 'remount,size=80m', env.TMPDIR]);
+      const program = startProgram([...args, ...quick], { home, env });
+      await eventually(() => expect(program.stderr).toContain('is frozen'), 120_000);
+      execFileSync('mount', ['-o', 'remount,size=12m', env.TMPDIR]);
+      const ended = await program.ended;
+      expect(ended).toMatchObject({ code: 1 });
+      expect(ended.stderr).toMatch(/has \d+ MB free, and the processes of this test need 17 MB/);
+      expect(left()).toEqual([]);
+    },
+    LONG_MS,
+  );
+
+  it('says which temporary folder cannot be used', async () => {
+    const home = scratchFolder();
+    const env = { TMPDIR: join(home, 'absent') };
+    for (const args of [
+      ['faults', '--embedded'],
+      ['--rate', '1', '--duration', '5s'],
+    ]) {
+      const ended = await runProgram(['bench', ...args], { home, env });
+      expect(ended).toMatchObject({ code: 1 });
+      expect(ended.stderr).toContain(`the temporary folder ${env.TMPDIR} cannot be used (ENOENT)`);
+    }
+  });
 
   it('says what to install when there is no nats-server', async () => {
     const { home, left } = newHome();
@@ -99,6 +168,13 @@ describe('troupe bench faults', () => {
     [['--count', '0'], '--count: '],
     [['--embedded', '--out', '/no/such/folder/account'], '--out: cannot write'],
     [['--nats-server', '/bin/true'], 'is no nats-server'],
+    [['--embedded', '--faults', 'upgrade'], 'upgrade needs another version of troupe'],
+    [['--embedded', '--upgrade-to', '/no/such'], 'is no script of troupe, and no folder with'],
+    [['--embedded', '--upgrade-to', '/etc/hostname'], 'does not print a version of troupe'],
+    [
+      ['--embedded', '--faults', 'kill', '--upgrade-to', '/no/such'],
+      '--upgrade-to needs the fault upgrade',
+    ],
   ])('refuses %j', async (args, text) => {
     const { home, env, left } = newHome();
     const ended = await runProgram(['bench', 'faults', ...args], { home, env });

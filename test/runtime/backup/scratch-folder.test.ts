@@ -1,5 +1,5 @@
 /** What killed backups leave, next to folders that are in use. */
-import { existsSync, mkdirSync, readdirSync, utimesSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { withScratchFolder } from '../../../runtime/backup/scratch-folder.ts';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => program.remove());
 
-/** A process that uses a folder in `temporary` that is two minutes old. */
+/** A process that uses a folder in `temporary`. */
 async function use(temporary: string) {
   const child = program.start([temporary]);
   onTestFinished(() => void child.process.kill('SIGKILL'));
@@ -23,8 +23,6 @@ async function use(temporary: string) {
     if (line === undefined) throw new Error(`it has no folder yet: ${child.stderr()}`);
     return line;
   });
-  const at = Date.now() / 1_000 - 120;
-  utimesSync(join(dirname(folder), LOCK_FILE), at, at);
   const kill = async () => {
     child.process.kill('SIGKILL');
     await child.ended;
@@ -47,10 +45,14 @@ it('removes the folder of a killed process, and neither one in use nor one of an
   expect(readdirSync(temporary)).toHaveLength(2);
 });
 
-it('leaves a young folder, whose process may not have its lock yet', async () => {
+it('leaves a folder whose process may not have its lock yet, for a minute', async () => {
   const temporary = scratchFolder();
   const { folder, kill } = await use(temporary);
   await kill();
-  utimesSync(join(dirname(folder), LOCK_FILE), new Date(), new Date());
+  const lock = join(dirname(folder), LOCK_FILE);
+  writeFileSync(lock, '');
   await withScratchFolder(temporary, async () => expect(existsSync(folder)).toBe(true));
+  const at = Date.now() / 1_000 - 120;
+  utimesSync(lock, at, at);
+  await withScratchFolder(temporary, async () => expect(existsSync(folder)).toBe(false));
 });
