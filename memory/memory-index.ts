@@ -227,7 +227,7 @@ export class MemoryIndex {
     { text, startLine, endLine }: Chunk,
     { path, from, bytes }: Pick<ChunkPlace, 'path' | 'from' | 'bytes'>,
   ): number {
-    const id = this.#text.add(tokensOf(withoutComments(text)));
+    const id = this.#text.add(withoutComments(text));
     const key = keyOf(text);
     // by name: an object that others are spread into takes 240 bytes more
     this.#chunks.set(id, { path, startLine, endLine, from, bytes, key });
@@ -301,10 +301,16 @@ export class MemoryIndex {
     const pathOf = (id: number) => this.#chunks.get(id)!.path;
     const isAllowed = (id: number) => allows?.(pathOf(id)) ?? true;
     const count = Math.max(maxResults * CANDIDATES, CANDIDATES_MIN);
-    const byWords = await this.#text.best(words, count, isAllowed, new Pace());
+    const among = { allows: isAllowed, isBefore: this.#isBefore };
+    const byWords = await this.#text.best(words, count, among, new Pace());
     const ranked =
       meaning?.status === 'ready'
-        ? fused(byWords, await this.#byMeaning(meaning.query, count, isAllowed), weights)
+        ? fused(
+            byWords,
+            await this.#byMeaning(meaning.query, count, isAllowed),
+            weights,
+            this.#isBefore,
+          )
         : byWords.map((one): Candidate => ({ ...one, textScore: one.score }));
     const good = ranked.filter(
       ({ textScore = 0, vectorScore = 0 }) => Math.max(textScore, vectorScore) >= minScore,
@@ -316,6 +322,14 @@ export class MemoryIndex {
     }));
     return older.sort((a, b) => b.score - a.score);
   }
+
+  /** The order of equal hits is that of their places, whatever the index has seen before. */
+  readonly #isBefore = (id: number, other: number): boolean => {
+    const [one, two] = [this.#chunks.get(id)!, this.#chunks.get(other)!];
+    if (one.path !== two.path) return one.path < two.path;
+    if (one.startLine !== two.startLine) return one.startLine < two.startLine;
+    return one.key < two.key;
+  };
 
   async #byMeaning(query: Float32Array, count: number, isAllowed: (id: number) => boolean) {
     const allowed = (key: string) => this.#sameTexts.idsOf(key).filter(isAllowed);

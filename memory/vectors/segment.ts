@@ -5,7 +5,7 @@
  * Format, little endian: magic (4 bytes), dimensions (u32), rows (u32); each row: key (16 bytes),
  * scale (f32), upper bytes, lower bytes; SHA-256.
  */
-import { createHash, webcrypto } from 'node:crypto';
+import { hash, webcrypto } from 'node:crypto';
 import { DIMENSIONS_MAX, type Row, type VectorRows } from './vector-rows.ts';
 
 const { subtle } = webcrypto;
@@ -44,8 +44,8 @@ export async function rowsOfSegment(
   const bytes = Buffer.from(segment.buffer, segment.byteOffset, segment.byteLength);
   if (bytes.length < HEADER_BYTES + HASH_BYTES || bytes.readUInt32LE(0) !== MAGIC) return undefined;
   const end = bytes.length - HASH_BYTES;
-  const hash = await hashOf(bytes.subarray(0, end));
-  if (!hash.equals(bytes.subarray(end))) return undefined;
+  const expected = await hashOf(bytes.subarray(0, end));
+  if (!expected.equals(bytes.subarray(end))) return undefined;
   const [dimensions, count] = [bytes.readUInt32LE(4), bytes.readUInt32LE(8)];
   if (dimensions < 1 || dimensions > DIMENSIONS_MAX) return undefined;
   if (end - HEADER_BYTES !== count * rowBytes(dimensions)) return undefined;
@@ -68,7 +68,7 @@ function* rowsIn(bytes: Buffer, dimensions: number, count: number): Generator<Se
 
 /** 128 bits of the SHA-256. */
 export const keyOf = (text: string | Uint8Array): string =>
-  createHash('sha256').update(text).digest().toString('base64url', 0, KEY_BYTES);
+  hash('sha256', text, 'buffer').toString('base64url', 0, KEY_BYTES);
 
 /** Differs for other contents: 128 bits of the hash at its end. */
 export const nameOf = (segment: Uint8Array): string =>
