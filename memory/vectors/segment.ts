@@ -49,10 +49,17 @@ export async function rowsOfSegment(
   const [dimensions, count] = [bytes.readUInt32LE(4), bytes.readUInt32LE(8)];
   if (dimensions < 1 || dimensions > DIMENSIONS_MAX) return undefined;
   if (end - HEADER_BYTES !== count * rowBytes(dimensions)) return undefined;
-  return { dimensions, rows: rowsIn(bytes, dimensions, count) };
+  return { dimensions, rows: eachRowOf(bytes, dimensions, count) };
 }
 
-function* rowsIn(bytes: Buffer, dimensions: number, count: number): Generator<SegmentRow> {
+/** How many vectors a segment says to have; 0 for other bytes. */
+export function vectorsIn(segment: Uint8Array): number {
+  const bytes = Buffer.from(segment.buffer, segment.byteOffset, segment.byteLength);
+  const isSegment = bytes.length >= HEADER_BYTES + HASH_BYTES && bytes.readUInt32LE(0) === MAGIC;
+  return isSegment ? bytes.readUInt32LE(8) : 0;
+}
+
+function* eachRowOf(bytes: Buffer, dimensions: number, count: number): Generator<SegmentRow> {
   for (let n = 0; n < count; n++) {
     const at = HEADER_BYTES + n * rowBytes(dimensions);
     const upper = bytes.subarray(at + KEY_BYTES + 4, at + KEY_BYTES + 4 + dimensions);

@@ -9,6 +9,7 @@
  * Invariant: the bytes of a deleted vector are overwritten or never read again.
  */
 import { insertInto, type Scored } from '../best.ts';
+import { KeyMap } from '../key-map.ts';
 import type { Pace } from '../pace.ts';
 import { SCAN_CODE } from './scan-code.ts';
 
@@ -49,7 +50,7 @@ export class VectorRows {
   readonly #first: number;
   readonly #keys: string[] = [];
   readonly #scales: number[] = [];
-  readonly #rowOf = new Map<string, number>();
+  readonly #rowOf = new KeyMap<number>();
   /** lower bytes, ROWS_OF_A_BLOCK rows each */
   readonly #lower: Int8Array[] = [];
 

@@ -75,7 +75,7 @@ class Edited {
       () => write(lines.map((line) => line.replaceAll(/[aei]/g, 'o'))),
       () => this.#writeBack(place, lines.toReversed()),
       () => write([lines.join(' ')]),
-      () => write(lines.map((line) => `${line}\r`)),
+      () => write(lines.map((line) => line.replace(/\r?$/, '\r'))),
       () => writeFileSync(place, ''),
       () => rmSync(place),
       () => place !== other && renameSync(place, other),
