@@ -26,6 +26,15 @@ const SECRETS = createSecretMask(['a key of a provider']);
 
 class CountedNotes extends WorkspaceNotes {
   parts = 0;
+  /** called once, when the files are compared and nothing is read */
+  onListed: (() => void) | undefined;
+
+  override async list(): Promise<readonly NoteFile[]> {
+    const listed = await super.list();
+    this.onListed?.();
+    this.onListed = undefined;
+    return listed;
+  }
 
   override async readPart(...of: Parameters<WorkspaceNotes['readPart']>) {
     const part = await super.readPart(...of);
@@ -142,16 +151,21 @@ async function searched(edits: number, seed: number, Notes = CountedNotes): Prom
     const question = edited.question();
     const { of, index } = indexes[random() < 0.5 ? 0 : 1]!;
     const notes = new Notes(edited.root, SECRETS);
+    const isMeanwhile = random() < 0.3;
+    const changeSome = () => {
+      for (let n = 0; n < FILES / 2; n++, edit++) edited.change();
+    };
+    if (isMeanwhile) notes.onListed = changeSome;
     const old = await index.search(notes, question);
     parts += notes.parts;
-    const fresh = await new MemoryIndex(of).search(
-      new WorkspaceNotes(edited.root, SECRETS),
-      question,
-    );
     const where = `seed ${seed}, edit ${edit}, ${JSON.stringify(question)}`;
-    const answered = { where, left: old.left, mode: old.mode, chunks: old.chunks, hits: old.hits };
-    const { mode, chunks, hits } = fresh;
-    expect(answered).toEqual({ where, left: [], mode, chunks, hits });
+    if (!isMeanwhile) {
+      const now = new WorkspaceNotes(edited.root, SECRETS);
+      const { mode, chunks, hits } = await new MemoryIndex(of).search(now, question);
+      const { left } = old;
+      const answered = { where, left, mode: old.mode, chunks: old.chunks, hits: old.hits };
+      expect(answered).toEqual({ where, left: [], mode, chunks, hits });
+    }
     for (const { path, startLine, endLine, excerpt } of old.hits) {
       const now = SECRETS.text(readFileSync(join(edited.root, path), 'utf8'));
       const shown = linesOf(now).slice(startLine - 1, endLine);
