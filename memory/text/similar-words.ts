@@ -22,7 +22,7 @@ const COMMON_BYTES_MAX = 50_000;
 
 export class SimilarWords {
   readonly #vocabulary: Vocabulary;
-  /** by trigram with other letters than a to z: its list; those of the others are their numbers */
+  /** by trigram: its list */
   readonly #lists = new Map<number, number>();
   readonly #free: number[] = [];
   /** numbers of the words that have a trigram */
@@ -42,7 +42,7 @@ export class SimilarWords {
     const trigrams = isPlainWord(word) ? trigramsOf(word) : [];
     this.#counts.set(number, trigrams.length);
     const one = [number];
-    for (const trigram of trigrams) this.#words.append(this.#newListOf(trigram), one);
+    for (const trigram of trigrams) this.#words.append(this.#listOf(trigram), one);
   }
 
   /** @param number of a word that was added, and is still in the vocabulary */
@@ -50,10 +50,11 @@ export class SimilarWords {
     if (this.#counts.get(number) === 0) return;
     this.#counts.set(number, 0);
     for (const trigram of trigramsOf(this.#vocabulary.wordOf(number))) {
-      const list = this.#listOf(trigram)!;
+      const list = this.#lists.get(trigram)!;
       if (this.#words.remove(list, number)) continue;
       this.#words.clear(list);
-      if (this.#lists.delete(trigram)) this.#free.push(list);
+      this.#lists.delete(trigram);
+      this.#free.push(list);
     }
   }
 
@@ -75,15 +76,10 @@ export class SimilarWords {
       .slice(0, WORDS_MAX);
   }
 
-  /** undefined: no word has it */
-  #listOf(trigram: number): number | undefined {
-    return trigram < LATIN_TRIGRAMS ? trigram : this.#lists.get(trigram);
-  }
-
-  #newListOf(trigram: number): number {
-    const known = this.#listOf(trigram);
+  #listOf(trigram: number): number {
+    const known = this.#lists.get(trigram);
     if (known !== undefined) return known;
-    const list = this.#free.pop() ?? LATIN_TRIGRAMS + this.#lists.size;
+    const list = this.#free.pop() ?? this.#lists.size;
     this.#lists.set(trigram, list);
     return list;
   }
@@ -95,7 +91,7 @@ export class SimilarWords {
       this.#shared = new Uint8Array(Math.ceil(numbersEnd * 1.25));
     const touched: number[] = [];
     for (const trigram of trigrams) {
-      const list = this.#listOf(trigram);
+      const list = this.#lists.get(trigram);
       if (list === undefined || this.#words.bytes(list).length > COMMON_BYTES_MAX) continue;
       for (const number of this.#words.numbers(list))
         if (this.#shared[number]!++ === 0) touched.push(number);
@@ -109,7 +105,7 @@ const LETTERS = 27;
 const LATIN_TRIGRAMS = LETTERS ** 3;
 const CODES = 2 ** 16;
 
-/** Of ` word `, each once, as numbers: below LATIN_TRIGRAMS those of letters from a to z. */
+/** Of ` word `, each once, as numbers. Those of letters from a to z are small, so a map is fast. */
 function trigramsOf(word: string): readonly number[] {
   const found: number[] = [];
   for (let at = -1; at + 2 <= word.length; at++) {

@@ -14,12 +14,14 @@ const PART_SLOTS_MIN = 16;
 /** Of the hash table. A slot is the number of a word plus 1, or 0, and the hash of the word. */
 type Part = { slots: Int32Array; used: number };
 const SLOT = 2;
+/** An empty slot, at which a look-up ends. It is never written to. */
+const NO_SLOTS = new Int32Array(SLOT);
 
 export class Vocabulary {
   readonly #bytes = new PackedLists();
   readonly #parts = Array.from(
     { length: 1 << PART_BITS },
-    (): Part => ({ slots: new Int32Array(PART_SLOTS_MIN * SLOT), used: 0 }),
+    (): Part => ({ slots: NO_SLOTS, used: 0 }),
   );
   readonly #free: number[] = [];
   #end = 0;
@@ -82,7 +84,7 @@ export class Vocabulary {
 }
 
 function grow(part: Part): void {
-  const slots = new Int32Array(part.slots.length * 2);
+  const slots = new Int32Array(Math.max(PART_SLOTS_MIN * SLOT, part.slots.length * 2));
   for (let at = 0; at < part.slots.length; at += SLOT)
     if (part.slots[at] !== 0) insert(slots, part.slots[at]! - 1, part.slots[at + 1]!);
   part.slots = slots;
