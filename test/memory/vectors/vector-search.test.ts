@@ -10,7 +10,6 @@ import { TroupeError } from '../../../protocols/errors.ts';
 import { type HeldFiles, heldFiles } from '../held-files.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { randomOf } from '../../random.ts';
-import { keyOf, rowsOfSegment } from '../../../memory/vectors/segment.ts';
 import { testModel, testStore } from './model.ts';
 
 const NOTES: readonly (readonly [string, string])[] = [
@@ -85,40 +84,6 @@ test('a deleted note is not found, and its vector is removed with later ones', a
   files.put('memory/pet.md', NOTES[0]![1]);
   await ask('cat');
   expect(embedder.texts.filter((text) => text === NOTES[0]![1])).toHaveLength(2);
-});
-
-test('bug: a text that was erased while the model answered left a stored vector', async () => {
-  const [embedder, segments] = [testModel(), testStore()];
-  const { files, ask } = opened({ embedder, segments });
-  const erase = () => {
-    files.texts.delete('memory/pet.md');
-    segments.segments.clear();
-  };
-  const { embed } = embedder;
-  embedder.embed = async (...of) => {
-    const answer = await embed(...of);
-    if (of[1] === 'document') erase();
-    return answer;
-  };
-  const { hits } = await ask('cat', { minScore: 0 });
-  expect(hits.map(({ path }) => path)).not.toContain('memory/pet.md');
-  const stored = async () => {
-    const all = await Promise.all([...segments.segments.values()].map(rowsOfSegment));
-    return all.flatMap((one) => [...one!.rows].map(({ key }) => key)).toSorted();
-  };
-  const left = NOTES.slice(1).map(([, text]) => keyOf(text));
-  expect(await stored()).toEqual(left.toSorted());
-
-  // also one that is erased while the segment is written: the erasure does not see it yet
-  files.put('memory/pet.md', NOTES[0]![1]);
-  embedder.embed = embed;
-  const { write } = segments;
-  segments.write = async (...of) => {
-    erase();
-    await write(...of);
-  };
-  expect(await ask('cat')).toMatchObject({ hits: [] });
-  expect(await stored()).toEqual([]);
 });
 
 test('vectors of two models are never compared', async () => {
