@@ -1,5 +1,5 @@
 /** BlobSegments: the vectors of one agent in blobs, which every process of a cluster reads. */
-import type { SegmentStore } from '../memory/index.ts';
+import { type SegmentStore, vectorsIn } from '../memory/index.ts';
 import { type Address, parseAddress } from '../protocols/address.ts';
 import { contentHashOf } from '../protocols/document.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
@@ -17,6 +17,16 @@ export const messagesPrefix = (owner: Address): string => memoryPrefix(owner) + 
 /** Vectors of texts that still exist are made again when they are needed. */
 export async function removeVectors(blobs: Blobs, prefix: string): Promise<void> {
   for (const name of await blobs.list(prefix)) await blobs.delete(name);
+}
+
+/** Counts the vectors below a prefix by the segments, whose contents are not checked. */
+export async function countVectors(blobs: Blobs, prefix: string): Promise<number> {
+  let count = 0;
+  for (const name of await blobs.list(prefix)) {
+    const bytes = await blobs.get(name);
+    if (bytes) count += vectorsIn(bytes);
+  }
+  return count;
 }
 
 export class BlobSegments implements SegmentStore {

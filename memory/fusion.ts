@@ -15,11 +15,15 @@ export type Candidate = {
   readonly vectorScore?: number;
 };
 
-/** @param weights at least 0, and not both 0 */
+/**
+ * @param weights at least 0, and not both 0
+ * @param isBefore of candidates with the same score
+ */
 export function fused(
   byWords: readonly Scored<number>[],
   byMeaning: readonly Scored<number>[],
   { text, vector }: Weights,
+  isBefore: (id: number, other: number) => boolean,
 ): readonly Candidate[] {
   const [words, meanings] = [stretched(byWords), stretched(byMeaning)];
   const textScores = new Map(byWords.map(({ id, score }) => [id, score]));
@@ -35,7 +39,7 @@ export function fused(
       ...(vectorScore !== undefined && { vectorScore }),
     };
   });
-  return candidates.sort((a, b) => b.score - a.score || a.id - b.id);
+  return candidates.sort((a, b) => b.score - a.score || (isBefore(a.id, b.id) ? -1 : 1));
 }
 
 /** @param list best first */

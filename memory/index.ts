@@ -30,6 +30,7 @@ export {
 export { isAwaited, removeAwaited, writeAwaited } from './vectors/awaited-texts.ts';
 export { storeAnswers } from './vectors/batch-answers.ts';
 export { DIMENSIONS_MAX } from './vectors/vector-rows.ts';
+export { vectorsIn } from './vectors/segment.ts';
 export type { SegmentStore } from './vectors/segment-store.ts';
 export { hnswlibPath, openHnswlib } from './vectors/hnswlib-thread.ts';
 export { GRAPH_ROWS_MIN } from './vectors/vector-search.ts';

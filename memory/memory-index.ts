@@ -98,7 +98,9 @@ export class MemoryIndex {
   readonly #vectors: VectorSearch | undefined;
   #text = new TextIndex();
   readonly #files = new Map<string, IndexedFile>();
-  readonly #chunks = new Map<number, ChunkPlace>();
+  /** by the number of the chunk: no map, which doubles in one step */
+  #chunks: (ChunkPlace | undefined)[] = [];
+  #size = 0;
   /** of the chunks that have or need a vector */
   readonly #sameTexts = new SameTexts();
   #last: Promise<unknown> = Promise.resolve();
@@ -109,7 +111,7 @@ export class MemoryIndex {
 
   /** chunks that it has at present */
   get size(): number {
-    return this.#chunks.size;
+    return this.#size;
   }
 
   /** of its vectors, if it has begun one */
@@ -159,7 +161,7 @@ export class MemoryIndex {
         hits,
         left: [...left].filter(([path]) => allows(path)).map(([path, why]) => ({ path, why })),
         files: this.#files.size,
-        chunks: this.#chunks.size,
+        chunks: this.#size,
         mode: meaning?.status === 'ready' ? 'hybrid' : 'text',
         ...(meaning?.status === 'not_ready' && defined({ whyText: meaning.why })),
         missing: this.#vectors?.missing ?? 0,
@@ -207,7 +209,7 @@ export class MemoryIndex {
     const added: number[] = [];
     const [starts, ends] = [new LineBytes(text), new LineBytes(text)];
     for (const chunk of chunksOf(text)) {
-      if (this.#chunks.size >= CHUNKS_MAX) {
+      if (this.#size >= CHUNKS_MAX) {
         for (const id of added) {
           this.#remove(id);
           await pace.pause();
@@ -227,10 +229,11 @@ export class MemoryIndex {
     { text, startLine, endLine }: Chunk,
     { path, from, bytes }: Pick<ChunkPlace, 'path' | 'from' | 'bytes'>,
   ): number {
-    const id = this.#text.add(tokensOf(withoutComments(text)));
+    const id = this.#text.add(withoutComments(text));
     const key = keyOf(text);
     // by name: an object that others are spread into takes 240 bytes more
-    this.#chunks.set(id, { path, startLine, endLine, from, bytes, key });
+    this.#chunks[id] = { path, startLine, endLine, from, bytes, key };
+    this.#size += 1;
     if (this.#vectors && embeddedOf(text) !== '') {
       this.#sameTexts.add(key, id);
       this.#vectors.add(key);
@@ -249,15 +252,17 @@ export class MemoryIndex {
   }
 
   #remove(id: number): void {
-    const { key } = this.#chunks.get(id)!;
+    const { key } = this.#chunks[id]!;
     this.#text.remove(id);
-    this.#chunks.delete(id);
+    this.#chunks[id] = undefined;
+    this.#size -= 1;
     if (this.#sameTexts.remove(key, id)) this.#vectors!.remove(key);
   }
 
   async #clear(pace: Pace): Promise<void> {
     for (const path of this.#files.keys()) await this.#forget(path, pace);
     this.#text = new TextIndex();
+    this.#chunks = [];
   }
 
   // ---- answers
@@ -279,7 +284,7 @@ export class MemoryIndex {
     const wanted = new Set(keys);
     const pathOf = (key: string) => {
       const [id] = this.#sameTexts.idsOf(key);
-      return id === undefined ? undefined : this.#chunks.get(id)!.path;
+      return id === undefined ? undefined : this.#chunks[id]!.path;
     };
     const pace = new Pace();
     for (const path of new Set(keys.map(pathOf))) {
@@ -298,13 +303,19 @@ export class MemoryIndex {
     { maxResults, minScore, allows, weights = EQUAL, halfLifeDays, now = 0 }: Question,
     meaning: Meaning | undefined,
   ): Promise<readonly Candidate[]> {
-    const pathOf = (id: number) => this.#chunks.get(id)!.path;
+    const pathOf = (id: number) => this.#chunks[id]!.path;
     const isAllowed = (id: number) => allows?.(pathOf(id)) ?? true;
     const count = Math.max(maxResults * CANDIDATES, CANDIDATES_MIN);
-    const byWords = await this.#text.best(words, count, isAllowed, new Pace());
+    const among = { allows: isAllowed, isBefore: this.#isBefore };
+    const byWords = await this.#text.best(words, count, among, new Pace());
     const ranked =
       meaning?.status === 'ready'
-        ? fused(byWords, await this.#byMeaning(meaning.query, count, isAllowed), weights)
+        ? fused(
+            byWords,
+            await this.#byMeaning(meaning.query, count, isAllowed),
+            weights,
+            this.#isBefore,
+          )
         : byWords.map((one): Candidate => ({ ...one, textScore: one.score }));
     const good = ranked.filter(
       ({ textScore = 0, vectorScore = 0 }) => Math.max(textScore, vectorScore) >= minScore,
@@ -316,6 +327,14 @@ export class MemoryIndex {
     }));
     return older.sort((a, b) => b.score - a.score);
   }
+
+  /** The order of equal hits is that of their places, whatever the index has seen before. */
+  readonly #isBefore = (id: number, other: number): boolean => {
+    const [one, two] = [this.#chunks[id]!, this.#chunks[other]!];
+    if (one.path !== two.path) return one.path < two.path;
+    if (one.startLine !== two.startLine) return one.startLine < two.startLine;
+    return one.key < two.key;
+  };
 
   async #byMeaning(query: Float32Array, count: number, isAllowed: (id: number) => boolean) {
     const allowed = (key: string) => this.#sameTexts.idsOf(key).filter(isAllowed);
@@ -330,14 +349,14 @@ export class MemoryIndex {
     const candidates = await this.#candidates(words, question, meaning);
     const first = lambda === undefined ? maxResults : maxResults * CANDIDATES;
     const reader = new ChunkReader(files, (path) => this.#files.get(path)?.stamp);
-    const chunkOf = ({ id }: Candidate) => reader.read(this.#chunks.get(id)!);
+    const chunkOf = ({ id }: Candidate) => reader.read(this.#chunks[id]!);
     // the chunks of most answers, read at once
     const chunks = await Promise.all(candidates.slice(0, first).map(chunkOf));
     const changed = new Set<string>();
     const found: NoteHit[] = [];
     for (const [at, candidate] of candidates.entries()) {
       if (found.length === first) break;
-      const place = this.#chunks.get(candidate.id)!;
+      const place = this.#chunks[candidate.id]!;
       const { path } = place;
       if (found.some((one) => one.path === path && overlap(one, place))) continue;
       const chunk = at < first ? chunks[at] : await chunkOf(candidate);

@@ -2,8 +2,10 @@
  * SameTexts: the chunks of each text, by its key. Nearly every text is that of one chunk, which
  * then takes no object of its own.
  */
+import { KeyMap } from './key-map.ts';
+
 export class SameTexts {
-  readonly #ids = new Map<string, number | Set<number>>();
+  readonly #ids = new KeyMap<number | Set<number>>();
 
   /** Empty for an unknown key. */
   idsOf(key: string): readonly number[] {

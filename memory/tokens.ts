@@ -24,20 +24,61 @@ const withoutMarks = (word: string): string =>
     : word.normalize('NFD').replaceAll(/\p{M}/gu, '').replaceAll('đ', 'd').replaceAll('ł', 'l');
 
 const ASCII = /^[a-z0-9]*$/;
-
 const IS_ASCII = /^[\0-\x7f]*$/;
-const ASCII_WORD = /[a-z0-9]+/g;
-const ASCII_IDENTIFIER = /(?<![a-z0-9])[a-z0-9]+(?:[_.@/:#-][a-z0-9]+)+/g;
 
 /** In order of the text, with repeats. */
 export function tokensOf(text: string): string[] {
-  return IS_ASCII.test(text) ? asciiTokensOf(text.toLowerCase()) : anyTokensOf(text);
+  const found: string[] = [];
+  eachToken(text, (bytes, from, to) => found.push(bytes.toString('utf8', from, to)));
+  return found;
 }
 
-/** Of most texts, and in two thirds of the time. */
-function asciiTokensOf(lower: string): string[] {
-  const words = lower.match(ASCII_WORD) ?? [];
-  return [...words, ...(lower.match(ASCII_IDENTIFIER) ?? [])].map(cut);
+/** Receives a token as UTF-8; the bytes change after the call. */
+export type TokenVisitor = (bytes: Buffer, from: number, to: number) => void;
+
+/**
+ * Visits the tokens of `tokensOf`. An index of many texts has seen nearly each of their words
+ * before, so it needs no string for them, which would take most of its time.
+ */
+export function eachToken(text: string, visit: TokenVisitor): void {
+  if (IS_ASCII.test(text)) return eachAsciiToken(text, visit);
+  for (const token of anyTokensOf(text)) {
+    const bytes = Buffer.from(token);
+    visit(bytes, 0, bytes.length);
+  }
+}
+
+/** Of a character: part of a word, what may join two words to an identifier, or neither. */
+const [OTHER, PART, JOINER] = [0, 1, 2] as const;
+const KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code);
+  if (/[a-zA-Z0-9]/.test(character)) return PART;
+  return /[_.@/:#-]/.test(character) ? JOINER : OTHER;
+});
+
+/** Room for most texts, for one call; zeros before and after it. */
+const room = Buffer.alloc(8_192);
+
+function eachAsciiToken(text: string, visit: TokenVisitor): void {
+  const bytes = text.length < room.length - 1 ? room : Buffer.alloc(text.length + 2);
+  const length = bytes.write(text, 0, 'latin1');
+  const identifiers: number[] = [];
+  let [identifier, words] = [0, 0];
+  for (let at = 0; at < length; at++) {
+    if (KINDS[bytes[at]!] !== PART) continue;
+    const from = at;
+    for (let byte = bytes[at]!; KINDS[byte] === PART; byte = bytes[++at]!)
+      if (byte >= 65 && byte <= 90) bytes[at] = byte | 32;
+    visit(bytes, from, Math.min(at, from + TOKEN_CHARACTERS_MAX));
+    if (words === 0) identifier = from;
+    words += 1;
+    if (KINDS[bytes[at]!] === JOINER && KINDS[bytes[at + 1]!] === PART) continue;
+    if (words > 1) identifiers.push(identifier, Math.min(at, identifier + TOKEN_CHARACTERS_MAX));
+    words = 0;
+  }
+  for (let at = 0; at < identifiers.length; at += 2)
+    visit(bytes, identifiers[at]!, identifiers[at + 1]!);
+  bytes.fill(0, 0, length);
 }
 
 function anyTokensOf(text: string): string[] {

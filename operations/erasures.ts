@@ -198,6 +198,7 @@ const countsText = (counts: ErasureCounts): string =>
     `${counts.deadLetters} dead letters`,
     `${counts.artifacts} artifacts`,
     `${counts.files} files`,
+    `${counts.vectors ?? 0} vectors`,
   ].join(', ');
 
 export const erasures: Resource = {

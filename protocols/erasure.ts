@@ -28,6 +28,8 @@ export type ErasureCounts = {
   readonly artifacts: number;
   /** of workspaces: removed, or with text of the session in them */
   readonly files: number;
+  /** stored vectors of notes and messages; absent in rows that an older version wrote */
+  readonly vectors?: number;
 };
 
 /** How far the removal from the disk came. */
@@ -57,6 +59,7 @@ export const NO_COUNTS: ErasureCounts = {
   deadLetters: 0,
   artifacts: 0,
   files: 0,
+  vectors: 0,
 };
 
 /** Index `erasures`, key as that of the actor. */

@@ -57,7 +57,8 @@ export const noteRefused = ({ event }: Args): Change => ({ error: errorOf(event)
 export const noteFailure = ({ event }: Args): Change => ({ error: errorOf(event) });
 /** A repeat finds less than was there, so the larger number counts. */
 export const noteRemoved = ({ context }: Args, counts: ErasureCounts): Change => {
-  const larger = (name: keyof ErasureCounts) => Math.max(context.counts[name], counts[name]);
+  const larger = (name: keyof ErasureCounts) =>
+    Math.max(context.counts[name] ?? 0, counts[name] ?? 0);
   return {
     error: null,
     counts: {
@@ -68,6 +69,7 @@ export const noteRemoved = ({ context }: Args, counts: ErasureCounts): Change =>
       deadLetters: larger('deadLetters'),
       artifacts: larger('artifacts'),
       files: larger('files'),
+      vectors: larger('vectors'),
     },
   };
 };

@@ -63,6 +63,8 @@ export function createSecretMask(values: Iterable<string>): SecretMask {
 class Pattern {
   /** by the hash of their beginning, the longest first */
   readonly #values = new Map<number, string[]>();
+  /** by the last bits of a hash: whether a value may have it. A look-up in the map takes longer. */
+  readonly #mayBegin = new Uint8Array(1 << MAY_BITS);
   /** beginnings of values, shorter than the hash needs */
   readonly #beginnings = new Set<string>();
 
@@ -72,6 +74,7 @@ class Pattern {
       const same = this.#values.get(hash);
       if (same) same.push(value);
       else this.#values.set(hash, [value]);
+      this.#mayBegin[hash & MAY_MASK] = 1;
       for (let n = 1; n < VALUE_CHARACTERS_MIN; n++) this.#beginnings.add(value.slice(0, n));
     }
   }
@@ -113,6 +116,7 @@ class Pattern {
 
   /** The longest value at this position, or with `goesOn` one that more text could complete. */
   #valueAt(text: string, at: number, hash: number, goesOn: boolean): string | undefined {
+    if (this.#mayBegin[hash & MAY_MASK] === 0) return undefined;
     const values = this.#values.get(hash);
     return values?.find((value) =>
       at + value.length <= text.length
@@ -127,6 +131,9 @@ class Pattern {
     return open;
   }
 }
+
+const MAY_BITS = 12;
+const MAY_MASK = (1 << MAY_BITS) - 1;
 
 const HASH_BASE = 65_599;
 /** HASH_BASE to the power of VALUE_CHARACTERS_MIN - 1, in 32 bits */

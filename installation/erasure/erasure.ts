@@ -20,7 +20,7 @@ import type { Artifacts, System } from '../../runtime/index.ts';
 import type { Workspaces } from '../../runtime/workspaces/workspaces.ts';
 import { type InstallationParts, partsFor } from '../tenant-parts.ts';
 import { readBackupNotes } from '../backup-parts.ts';
-import { memoryPrefix, messagesPrefix, removeVectors } from '../blob-segments.ts';
+import { countVectors, memoryPrefix, messagesPrefix, removeVectors } from '../blob-segments.ts';
 import { copyLedger } from './pending.ts';
 import { entriesOf, findRows, partOf, sessionsOf } from './find.ts';
 import { ledgerFile, noteErasure } from './ledger.ts';
@@ -84,7 +84,7 @@ async function removal(
 ): Promise<ErasureCounts> {
   const { erasing } = system;
   const sessions = work.sessions.map((key) => address(work.tenant, 'session', key));
-  const { files, hashes } = await contentOf(parts, system, sessions, work, how);
+  const { files, hashes, ...content } = await contentOf(parts, system, sessions, work, how);
   const isOwn = letterOf(work);
   let deadLetters = await erasing.eraseLetters(isOwn, how.isDryRun);
   const found = await findRows(erasing, work, work.sessions);
@@ -95,7 +95,9 @@ async function removal(
   let transcriptEntries = 0;
   if (how.isDryRun) {
     for (const actor of actors) transcriptEntries += await countEntries(system, actor);
-    return countsOf({ sessions, actors, rows, transcriptEntries, deadLetters, artifacts, files });
+    const vectors = await eraseVectors(parts, work, content.noteAgents, true);
+    const counts = { rows, transcriptEntries, deadLetters, artifacts, files, vectors };
+    return countsOf({ sessions, actors, ...counts });
   }
   let now = found;
   for (let pass = 0; pass < PASSES_MAX; pass++) {
@@ -116,10 +118,11 @@ async function removal(
     rows += now.rowCount;
   }
   for (const actor of actors) transcriptEntries += await erasing.eraseTranscript(actor);
-  await eraseVectors(parts, work);
+  const vectors = content.vectors + (await eraseVectors(parts, work, content.noteAgents, false));
   // Messages that were under way may have become letters meanwhile.
   deadLetters += await erasing.eraseLetters(isOwn);
-  return countsOf({ sessions, actors, rows, transcriptEntries, deadLetters, artifacts, files });
+  const counts = { rows, transcriptEntries, deadLetters, artifacts, files, vectors };
+  return countsOf({ sessions, actors, ...counts });
 }
 
 type Counted = Omit<ErasureCounts, 'sessions' | 'actors'> & {
@@ -151,6 +154,15 @@ function letterOf({ tenant, kind, sessions }: ErasureWork) {
   };
 }
 
+type Content = {
+  readonly files: number;
+  readonly hashes: ReadonlySet<string>;
+  /** removed */
+  readonly vectors: number;
+  /** agents whose notes the sessions wrote, so that all of their vectors go */
+  readonly noteAgents: ReadonlySet<string>;
+};
+
 /** Removes what the sessions wrote into workspaces, and collects names of artifacts. */
 async function contentOf(
   parts: ErasureParts,
@@ -158,7 +170,7 @@ async function contentOf(
   sessions: readonly Address[],
   work: ErasureWork,
   how: How,
-): Promise<{ readonly files: number; readonly hashes: ReadonlySet<string> }> {
+): Promise<Content> {
   const hashes = new Set<string>();
   const byAgent = new Map<string, WrittenTexts>();
   for (const session of sessions) {
@@ -170,7 +182,8 @@ async function contentOf(
       for (const hash of hashesIn(entry)) hashes.add(hash);
     }
   }
-  let files = 0;
+  let [files, vectors] = [0, 0];
+  const noteAgents = new Set<string>();
   if (work.kind === 'tenant')
     for (const { id } of partsFor(parts.processServices, work.tenant).agents)
       byAgent.set(id, byAgent.get(id) ?? new Map());
@@ -181,23 +194,45 @@ async function contentOf(
       work.kind === 'tenant'
         ? await clearWorkspace(parts.workspaces, owner, how)
         : await eraseWritten(parts.workspaces, owner, written, how);
+    if ([...written.keys()].some((path) => path.endsWith('.md'))) noteAgents.add(agentId);
     if (how.isDryRun) continue;
     await parts.workspaces.dropVersions?.(owner);
-    if ([...written.keys()].some((path) => path.endsWith('.md')))
-      await removeVectors(await parts.processServices.blobs.value, memoryPrefix(owner));
+    if (noteAgents.has(agentId)) vectors += await eraseBelow(parts, memoryPrefix(owner), false);
   }
-  return { files, hashes };
+  return { files, hashes, vectors, noteAgents };
 }
 
-/** Stored vectors say something about their texts. After the texts are removed: see `contentOf`. */
+/**
+ * Stored vectors say something about their texts. After the texts are removed: see `contentOf`.
+ * @returns how many there were
+ */
 async function eraseVectors(
-  { processServices }: ErasureParts,
+  parts: ErasureParts,
   { tenant, kind, sessions }: ErasureWork,
-): Promise<void> {
+  noteAgents: ReadonlySet<string>,
+  isDryRun: boolean,
+): Promise<number> {
+  const prefixOf = (agentId: string) => {
+    const owner = address(tenant, 'agent', agentId);
+    return noteAgents.has(agentId) ? memoryPrefix(owner) : messagesPrefix(owner);
+  };
+  const prefixes =
+    kind === 'tenant' ? [`memory/${tenant}/`] : [...new Set(sessions.map(agentOf))].map(prefixOf);
+  let vectors = 0;
+  for (const prefix of prefixes) vectors += await eraseBelow(parts, prefix, isDryRun);
+  return vectors;
+}
+
+/** Removes the vectors below a prefix, or only counts them. @returns how many there were */
+async function eraseBelow(
+  { processServices }: ErasureParts,
+  prefix: string,
+  isDryRun: boolean,
+): Promise<number> {
   const blobs = await processServices.blobs.value;
-  if (kind === 'tenant') return removeVectors(blobs, `memory/${tenant}/`);
-  for (const agentId of new Set(sessions.map(agentOf)))
-    await removeVectors(blobs, messagesPrefix(address(tenant, 'agent', agentId)));
+  const vectors = await countVectors(blobs, prefix);
+  if (!isDryRun) await removeVectors(blobs, prefix);
+  return vectors;
 }
 
 /** Of a session key, as `agent:main:…`. */

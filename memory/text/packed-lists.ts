@@ -2,8 +2,8 @@
  * Packed lists: very many lists of small numbers in a few arrays of bytes. As an object each, the
  * lists of 40,000 words take several times as much memory, and keep the garbage collector busy.
  *
- * A number takes one byte for each 7 bits. A list that is full moves to a place that is half as
- * large again; the place that it leaves is used by other lists.
+ * A number takes one byte for each 7 bits. A list that is full moves to a larger place; the place
+ * that it leaves is used by other lists.
  */
 const BLOCK_BYTES_MIN = 4_096;
 const BLOCK_BYTES_MAX = 262_144;
@@ -32,7 +32,7 @@ export class Column {
 const [BLOCK, AT, SIZE, LENGTH, FIELDS] = [0, 1, 2, 3, 4] as const;
 
 export class PackedLists {
-  readonly #blocks: Uint8Array[] = [];
+  readonly #blocks: Buffer[] = [];
   /** of the block that is being filled: its number, and the bytes of it that are given away */
   #filled = -1;
   #given = 0;
@@ -47,12 +47,44 @@ export class PackedLists {
     const length = this.#lists.get(row + LENGTH);
     let end = length;
     for (const value of values) end += bytesOf(value);
-    if (end > bytesOfSize(this.#lists.get(row + SIZE))) this.#move(list, end);
+    if (end > SIZES[this.#lists.get(row + SIZE)]!) this.#move(list, end);
     const { data } = this.#lists;
     const block = this.#blocks[data[row + BLOCK]!]!;
     let at = data[row + AT]! + length;
     for (const value of values) at = put(block, at, value);
     data[row + LENGTH] = end;
+  }
+
+  /** Appends bytes as they are, for a list without numbers. There is at least one. */
+  appendBytes(list: number, bytes: Uint8Array, from: number, to: number): void {
+    const row = list * FIELDS;
+    const length = this.#lists.get(row + LENGTH);
+    const end = length + to - from;
+    if (end > SIZES[this.#lists.get(row + SIZE)]!) this.#move(list, end);
+    const { data } = this.#lists;
+    const block = this.#blocks[data[row + BLOCK]!]!;
+    let place = data[row + AT]! + length;
+    for (let at = from; at < to; at++) block[place++] = bytes[at]!;
+    data[row + LENGTH] = end;
+  }
+
+  /** Its bytes as UTF-8. @param list one that was appended to */
+  text(list: number): string {
+    const row = list * FIELDS;
+    const { data } = this.#lists;
+    const at = data[row + AT]!;
+    return this.#blocks[data[row + BLOCK]!]!.toString('utf8', at, at + data[row + LENGTH]!);
+  }
+
+  /** Whether a list, which was appended to, has these bytes. */
+  isBytes(list: number, bytes: Uint8Array, from: number, to: number): boolean {
+    const row = list * FIELDS;
+    const { data } = this.#lists;
+    if (data[row + LENGTH] !== to - from) return false;
+    const block = this.#blocks[data[row + BLOCK]!]!;
+    let place = data[row + AT]!;
+    for (let at = from; at < to; at++) if (block[place++] !== bytes[at]) return false;
+    return true;
   }
 
   /** The bytes of a list, until the next change of any list; empty for an unknown one. */
@@ -98,8 +130,13 @@ export class PackedLists {
     return bytes.length > at - from;
   }
 
-  /** Afterwards it is empty, and takes no place. */
+  /** Afterwards it is empty, and takes no place. What it had is overwritten. */
   clear(list: number): void {
+    this.bytes(list).fill(0);
+    this.#leave(list);
+  }
+
+  #leave(list: number): void {
     const row = list * FIELDS;
     const size = this.#lists.get(row + SIZE);
     if (size > 0)
@@ -109,26 +146,27 @@ export class PackedLists {
   }
 
   #move(list: number, bytes: number): void {
-    const before = this.bytes(list);
-    this.clear(list);
-    const size = sizeOf(bytes);
+    const row = list * FIELDS;
+    const [length, from] = [this.#lists.get(row + LENGTH), this.#lists.get(row + AT)];
+    const before = this.#blocks[this.#lists.get(row + BLOCK)];
+    const size = sizeOf(bytes, this.#lists.get(row + SIZE));
+    this.#leave(list);
     const free = this.#free[size];
     const at = free?.pop();
-    const [block, place] = at === undefined ? this.#place(bytesOfSize(size)) : [free!.pop()!, at];
-    this.#blocks[block]!.set(before, place);
-    const row = list * FIELDS;
+    const [block, place] = at === undefined ? this.#place(SIZES[size]!) : [free!.pop()!, at];
+    if (before && length > 0) copy(before, from, length, this.#blocks[block]!, place);
     this.#lists.set(row + BLOCK, block);
     this.#lists.set(row + AT, place);
     this.#lists.set(row + SIZE, size);
-    this.#lists.set(row + LENGTH, before.length);
+    this.#lists.set(row + LENGTH, length);
   }
 
   #place(bytes: number): readonly [block: number, place: number] {
-    if (bytes > SHARED_BYTES_MAX) return [this.#blocks.push(new Uint8Array(bytes)) - 1, 0];
+    if (bytes > SHARED_BYTES_MAX) return [this.#blocks.push(Buffer.alloc(bytes)) - 1, 0];
     const filled = this.#blocks[this.#filled]?.length ?? 0;
     if (this.#given + bytes > filled) {
       const next = Math.min(BLOCK_BYTES_MAX, Math.max(BLOCK_BYTES_MIN, bytes, 2 * filled));
-      this.#filled = this.#blocks.push(new Uint8Array(next)) - 1;
+      this.#filled = this.#blocks.push(Buffer.alloc(next)) - 1;
       this.#given = 0;
     }
     const place = this.#given;
@@ -139,14 +177,27 @@ export class PackedLists {
 
 const EMPTY = new Uint8Array(0);
 
-/** 0, 4, 6, 8, 12, 16, 24, 32 and so on. */
-const bytesOfSize = (size: number): number =>
-  size === 0 ? 0 : (size % 2 === 1 ? 4 : 6) << ((size - 1) >> 1);
+/** Most lists are so short that a view of them would take longer than the copy. */
+const SHORT = 64;
 
-/** The least one with so many bytes, which are at least 1. */
-function sizeOf(bytes: number): number {
-  let size = 1;
-  while (bytesOfSize(size) < bytes) size += 1;
+function copy(from: Uint8Array, at: number, length: number, to: Uint8Array, place: number): void {
+  if (length > SHORT) return to.set(from.subarray(at, at + length), place);
+  for (let n = 0; n < length; n++) to[place + n] = from[at + n]!;
+}
+
+/** 0, 4, 8, 16, 32, 48, 64, 96 and so on: small lists move seldom, large ones waste little. */
+const SIZES = [
+  0,
+  4,
+  8,
+  16,
+  ...Array.from({ length: 52 }, (_, at) => (at % 2 === 0 ? 32 : 48) * 2 ** (at >> 1)),
+];
+
+/** The least one with so many bytes. @param from one that has fewer */
+function sizeOf(bytes: number, from: number): number {
+  let size = from + 1;
+  while (SIZES[size]! < bytes) size += 1;
   return size;
 }
 

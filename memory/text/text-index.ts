@@ -15,7 +15,7 @@
  */
 import { insertInto, type Scored } from '../best.ts';
 import type { Pace } from '../pace.ts';
-import { isPlainWord } from '../tokens.ts';
+import { eachToken, isPlainWord, type TokenVisitor } from '../tokens.ts';
 import { Column, PackedLists } from './packed-lists.ts';
 import { type Similar, SimilarWords } from './similar-words.ts';
 import { Vocabulary } from './vocabulary.ts';
@@ -43,6 +43,12 @@ type AskedWord = {
   readonly most: number;
 };
 
+/** Which texts are ranked, and the order of those with the same score. */
+export type Ranked = {
+  allows(this: void, id: number): boolean;
+  isBefore(this: void, id: number, other: number): boolean;
+};
+
 export class TextIndex {
   readonly #vocabulary = new Vocabulary();
   readonly #similar = new SimilarWords(this.#vocabulary);
@@ -54,6 +60,9 @@ export class TextIndex {
   readonly #wordsOf = new PackedLists();
   /** by id: tokens of a text, or REMOVED */
   readonly #lengths = new Column();
+  /** of the text that is being added: its words, and the number of its tokens */
+  readonly #counted: number[] = [];
+  #length = 0;
   #ids = 0;
   #texts = 0;
   /** tokens of all texts */
@@ -66,34 +75,42 @@ export class TextIndex {
   #asked = 0;
 
   /** @returns the id of the text: greater than all before */
-  add(tokens: readonly string[]): number {
+  add(text: string): number {
     const id = this.#ids++;
-    const words: number[] = [];
-    for (const token of tokens) {
-      const word = this.#vocabulary.numberOf(token) ?? this.#addWord(token);
-      if (this.#words.data[word * FIELDS + COUNTED]!++ === 0) words.push(word);
-    }
+    eachToken(text, this.#count);
     const { data } = this.#words;
-    for (const word of words) {
+    const posting = [0, 0];
+    for (const word of this.#counted) {
       const row = word * FIELDS;
-      this.#postings.append(word, [id - data[row + NEXT]!, data[row + COUNTED]!]);
+      posting[0] = id - data[row + NEXT]!;
+      posting[1] = data[row + COUNTED]!;
+      this.#postings.append(word, posting);
       data[row + NEXT] = id + 1;
       data[row + COUNTED] = 0;
       data[row + LIVE]! += 1;
     }
-    this.#wordsOf.append(id, words);
-    this.#lengths.set(id, tokens.length);
+    this.#wordsOf.append(id, this.#counted);
+    this.#lengths.set(id, this.#length);
     this.#texts += 1;
-    this.#tokens += tokens.length;
+    this.#tokens += this.#length;
+    this.#counted.length = 0;
+    this.#length = 0;
     return id;
   }
 
-  #addWord(token: string): number {
-    const word = this.#vocabulary.add(token);
+  readonly #count: TokenVisitor = (bytes, from, to) => {
+    let word = this.#vocabulary.find(bytes, from, to);
+    if (word < 0) word = this.#addWord(bytes, from, to);
+    if (this.#words.data[word * FIELDS + COUNTED]!++ === 0) this.#counted.push(word);
+    this.#length += 1;
+  };
+
+  #addWord(...token: Parameters<TokenVisitor>): number {
+    const word = this.#vocabulary.add(...token);
     // there is room for all of its numbers then
     this.#words.set(word * FIELDS + COUNTED, 0);
     this.#words.set(word * FIELDS + NEXT, 0);
-    if (isPlainWord(token)) this.#similar.add(word);
+    this.#similar.add(word);
     return word;
   }
 
@@ -103,7 +120,7 @@ export class TextIndex {
     if (id >= this.#ids || length === REMOVED) return;
     for (const word of this.#wordsOf.numbers(id)) {
       if (--this.#words.data[word * FIELDS + LIVE]! > 0) continue;
-      if (isPlainWord(this.#vocabulary.wordOf(word))) this.#similar.remove(word);
+      this.#similar.remove(word);
       this.#vocabulary.remove(word);
       this.#postings.clear(word);
     }
@@ -123,12 +140,11 @@ export class TextIndex {
    * The texts with words of the question, best first. The score is 0 to 1: 1 if the text has every
    * word of the question, as often as an average text has it. One search at a time, without
    * changes meanwhile.
-   * @param allows texts that it refuses are not ranked
    */
   async best(
     question: readonly string[],
     count: number,
-    allows: (id: number) => boolean,
+    among: Ranked,
     pace: Pace,
   ): Promise<readonly Scored<number>[]> {
     if (this.#texts === 0) return [];
@@ -139,7 +155,7 @@ export class TextIndex {
     const found: number[] = [];
     let isFound = false;
     for (const { words, most } of asked.sort((a, b) => b.most - a.most)) {
-      isFound ||= found.length > 0 && this.#bestOf(found, count, allows, rest).length === count;
+      isFound ||= found.length > 0 && this.#bestOf(found, count, among, rest).length === count;
       rest -= most;
       this.#asked += 1;
       for (const word of words) {
@@ -147,7 +163,7 @@ export class TextIndex {
         if (pace.isDue) await pace.pause();
       }
     }
-    const best = this.#bestOf(found, count, allows, 0);
+    const best = this.#bestOf(found, count, among, 0);
     for (const id of found) this.#total[id] = 0;
     return best.map(({ id, score }) => ({ id, score: Math.min(1, score / whole) }));
   }
@@ -176,15 +192,16 @@ export class TextIndex {
   #bestOf(
     found: readonly number[],
     count: number,
-    allows: (id: number) => boolean,
+    { allows, isBefore }: Ranked,
     over: number,
   ): readonly Scored<number>[] {
     const best: Scored<number>[] = [];
-    let least = over * (1 + ROUNDING);
+    const floor = over * (1 + ROUNDING);
+    let least = floor;
     for (const id of found) {
       const score = this.#total[id]!;
-      if (score <= least || !allows(id)) continue;
-      insertInto(best, { id, score }, count);
+      if (score < least || score <= floor || !allows(id)) continue;
+      insertInto(best, { id, score }, count, isBefore);
       if (best.length === count) least = best[count - 1]!.score;
     }
     return best;

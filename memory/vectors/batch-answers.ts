@@ -35,7 +35,10 @@ export async function storeAnswers(
     const length = vectors.rows?.dimensions ?? usualLength(group.values());
     for (const [key, vector] of group) if (vector.length === length) vectors.put(key, vector);
     group.clear();
-    await vectors.save(() => true);
+    await vectors.save(
+      () => true,
+      async (keys) => new Set(keys),
+    );
   };
   for await (const { key, vector, inputTokens: used } of answers) {
     inputTokens += used;

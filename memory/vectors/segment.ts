@@ -5,7 +5,7 @@
  * Format, little endian: magic (4 bytes), dimensions (u32), rows (u32); each row: key (16 bytes),
  * scale (f32), upper bytes, lower bytes; SHA-256.
  */
-import { createHash, webcrypto } from 'node:crypto';
+import { hash, webcrypto } from 'node:crypto';
 import { DIMENSIONS_MAX, type Row, type VectorRows } from './vector-rows.ts';
 
 const { subtle } = webcrypto;
@@ -44,15 +44,22 @@ export async function rowsOfSegment(
   const bytes = Buffer.from(segment.buffer, segment.byteOffset, segment.byteLength);
   if (bytes.length < HEADER_BYTES + HASH_BYTES || bytes.readUInt32LE(0) !== MAGIC) return undefined;
   const end = bytes.length - HASH_BYTES;
-  const hash = await hashOf(bytes.subarray(0, end));
-  if (!hash.equals(bytes.subarray(end))) return undefined;
+  const expected = await hashOf(bytes.subarray(0, end));
+  if (!expected.equals(bytes.subarray(end))) return undefined;
   const [dimensions, count] = [bytes.readUInt32LE(4), bytes.readUInt32LE(8)];
   if (dimensions < 1 || dimensions > DIMENSIONS_MAX) return undefined;
   if (end - HEADER_BYTES !== count * rowBytes(dimensions)) return undefined;
-  return { dimensions, rows: rowsIn(bytes, dimensions, count) };
+  return { dimensions, rows: eachRowOf(bytes, dimensions, count) };
 }
 
-function* rowsIn(bytes: Buffer, dimensions: number, count: number): Generator<SegmentRow> {
+/** How many vectors a segment says to have; 0 for other bytes. */
+export function vectorsIn(segment: Uint8Array): number {
+  const bytes = Buffer.from(segment.buffer, segment.byteOffset, segment.byteLength);
+  const isSegment = bytes.length >= HEADER_BYTES + HASH_BYTES && bytes.readUInt32LE(0) === MAGIC;
+  return isSegment ? bytes.readUInt32LE(8) : 0;
+}
+
+function* eachRowOf(bytes: Buffer, dimensions: number, count: number): Generator<SegmentRow> {
   for (let n = 0; n < count; n++) {
     const at = HEADER_BYTES + n * rowBytes(dimensions);
     const upper = bytes.subarray(at + KEY_BYTES + 4, at + KEY_BYTES + 4 + dimensions);
@@ -68,7 +75,7 @@ function* rowsIn(bytes: Buffer, dimensions: number, count: number): Generator<Se
 
 /** 128 bits of the SHA-256. */
 export const keyOf = (text: string | Uint8Array): string =>
-  createHash('sha256').update(text).digest().toString('base64url', 0, KEY_BYTES);
+  hash('sha256', text, 'buffer').toString('base64url', 0, KEY_BYTES);
 
 /** Differs for other contents: 128 bits of the hash at its end. */
 export const nameOf = (segment: Uint8Array): string =>

@@ -7,6 +7,9 @@
  *  2. A segment is removed only after others with its used vectors are durable. Vectors without a
  *     text are left out, so those of deleted notes go.
  *  3. Segments of a model for which a batch is under way stay, although another model is complete.
+ *  4. A text that is erased while its vector is made leaves no stored vector. An erasure first
+ *     removes the text and then lists the segments; here a segment is first written, and then the
+ *     texts are looked for again. So one of both finds it.
  */
 import { Pace } from '../pace.ts';
 import { isAwaited, modelsAwaited, readAwaited } from './awaited-texts.ts';
@@ -22,6 +25,9 @@ const PARTIAL_MAX = 16;
 const UNUSED_MAX = 1_000;
 /** Another process may merge segments while they are read. */
 const LOADS_MAX = 3;
+
+/** Of these keys, those of texts that exist now. */
+type Existing = (keys: readonly string[]) => Promise<Pick<ReadonlySet<string>, 'has'>>;
 
 export class StoredVectors {
   /** undefined: there is no vector yet, so their length is unknown */
@@ -100,18 +106,18 @@ export class StoredVectors {
   }
 
   /**
-   * Stores the new vectors. @param isUsed whether a text has this vector now
-   * @throws errors of the store: then they are stored at the next call
+   * Stores the new vectors. @param isUsed whether a text had this vector when the files were read
+   * @throws errors of the store and of `existing`: then they are stored at the next call
    */
-  async save(isUsed: (key: string) => boolean): Promise<void> {
+  async save(isUsed: (key: string) => boolean, existing: Existing): Promise<void> {
     if (!this.#store || !this.rows) return;
     const saved = [...this.#unsaved].filter((key) => this.has(key));
-    await this.#write(saved);
+    await this.#write(saved, existing);
     for (const key of saved) this.#unsaved.delete(key);
     if ((await this.#unused(isUsed)) > UNUSED_MAX + this.rows.size / 2)
-      return this.#merge([...this.#segments], isUsed);
+      return this.#merge([...this.#segments], isUsed, existing);
     const partial = [...this.#segments].filter(([, keys]) => keys.length < SEGMENT_ROWS_MAX);
-    if (partial.length > PARTIAL_MAX) await this.#merge(partial, isUsed);
+    if (partial.length > PARTIAL_MAX) await this.#merge(partial, isUsed, existing);
   }
 
   /**
@@ -147,9 +153,10 @@ export class StoredVectors {
   async #merge(
     segments: readonly (readonly [name: string, keys: readonly string[]])[],
     isUsed: (key: string) => boolean,
+    existing: Existing,
   ): Promise<void> {
     const keys = [...new Set(segments.flatMap(([, own]) => own))].filter((key) => this.has(key));
-    const written = await this.#write(keys.filter(isUsed));
+    const written = await this.#write(keys.filter(isUsed), existing);
     for (const [name] of segments) {
       if (written.includes(name)) continue;
       await this.#store!.remove(name);
@@ -158,18 +165,33 @@ export class StoredVectors {
     for (const key of keys) if (!isUsed(key)) this.rows!.delete(key);
   }
 
-  /** Returns the names of the segments. */
-  async #write(keys: readonly string[]): Promise<readonly string[]> {
+  /** Returns the names of the segments. Vectors whose text is gone are forgotten. */
+  async #write(keys: readonly string[], existing: Existing): Promise<readonly string[]> {
     const names: string[] = [];
-    for (let from = 0; from < keys.length; from += SEGMENT_ROWS_MAX) {
-      const own = keys.slice(from, from + SEGMENT_ROWS_MAX);
+    const left = [...keys];
+    while (left.length > 0) {
+      const own = await this.#forgetOthers(left.splice(0, SEGMENT_ROWS_MAX), existing);
+      if (own.length === 0) continue;
       const segment = await segmentOf(this.rows!, own);
       const name = `${this.#model}/${nameOf(segment)}`;
       await this.#store!.write(name, segment);
-      this.#segments.set(name, own);
-      names.push(name);
+      const found = await this.#forgetOthers(own, existing);
+      if (found.length === own.length) {
+        this.#segments.set(name, own);
+        names.push(name);
+      } else {
+        await this.#store!.remove(name);
+        left.unshift(...found);
+      }
     }
     return names;
+  }
+
+  /** Returns the keys of texts that exist. */
+  async #forgetOthers(keys: readonly string[], existing: Existing): Promise<string[]> {
+    const found = await existing(keys);
+    for (const key of keys) if (!found.has(key)) this.rows!.delete(key);
+    return keys.filter((key) => found.has(key));
   }
 
   async #names(): Promise<readonly string[]> {

@@ -9,6 +9,7 @@
  * Invariant: the bytes of a deleted vector are overwritten or never read again.
  */
 import { insertInto, type Scored } from '../best.ts';
+import { KeyMap } from '../key-map.ts';
 import type { Pace } from '../pace.ts';
 import { SCAN_CODE } from './scan-code.ts';
 
@@ -49,7 +50,7 @@ export class VectorRows {
   readonly #first: number;
   readonly #keys: string[] = [];
   readonly #scales: number[] = [];
-  readonly #rowOf = new Map<string, number>();
+  readonly #rowOf = new KeyMap<number>();
   /** lower bytes, ROWS_OF_A_BLOCK rows each */
   readonly #lower: Int8Array[] = [];
 
@@ -134,8 +135,8 @@ export class VectorRows {
       const products = this.#products(asked, from, rows);
       for (let row = from; row < from + rows; row++) {
         const score = products[row - from]! * this.#scales[row]!;
-        if (score <= least || !allows(this.#keys[row]!)) continue;
-        insertInto(similar, { id: this.#keys[row]!, score }, wanted);
+        if (score < least || !allows(this.#keys[row]!)) continue;
+        insertInto(similar, { id: this.#keys[row]!, score }, wanted, byKey);
         if (similar.length === wanted) least = similar[wanted - 1]!.score;
       }
       await pace.pause();
@@ -154,7 +155,8 @@ export class VectorRows {
     const unit = unitOf(query);
     const best: Scored<string>[] = [];
     for (const key of keys)
-      if (this.has(key)) insertInto(best, { id: key, score: this.#cosine(key, unit) }, count);
+      if (this.has(key))
+        insertInto(best, { id: key, score: this.#cosine(key, unit) }, count, byKey);
     return best;
   }
 
@@ -215,6 +217,8 @@ export class VectorRows {
       this.#lower.push(new Int8Array(ROWS_OF_A_BLOCK * this.dimensions));
   }
 }
+
+const byKey = (key: string, other: string): boolean => key < other;
 
 /** @param vector finite and not zero */
 export function rowOf(vector: Float32Array): Row {

@@ -12,6 +12,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { Usage } from '../../protocols/models/model-usage.ts';
 import type { Scored } from '../best.ts';
 import { EMBEDDED_AT_ONCE, type Embedder } from '../embedder.ts';
+import { KeyMap } from '../key-map.ts';
 import { Pace } from '../pace.ts';
 import { type GraphState, type OpenGraph, VectorGraph } from './graph.ts';
 import { EmbeddingRequests, type RequestLimits } from './requests.ts';
@@ -25,7 +26,7 @@ export type Meaning =
   | { readonly status: 'not_ready'; readonly why?: string };
 
 export type CompleteOptions = {
-  /** Texts of chunks by key; those that changed meanwhile are left out. */
+  /** Texts of chunks by key, as the files have them now; those that changed are left out. */
   texts(keys: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** No request begins after this time. */
   readonly waitMs: number;
@@ -53,12 +54,12 @@ const SAVE_EVERY_MS = 1_000;
 export class VectorSearch {
   readonly #requests: EmbeddingRequests;
   readonly #vectors: StoredVectors;
-  /** texts of chunks without a vector */
+  /** texts of chunks without a vector, in the order of their files, which are then read once */
   readonly #missing = new Set<string>();
   readonly #refused = new Set<string>();
   /** texts that a batch embeds */
   #awaited: ReadonlySet<string> = new Set();
-  readonly #used = new Set<string>();
+  readonly #used = new KeyMap<true>();
   /** whether segments of other models are removed */
   #isOnly = false;
   #notStored: string | undefined;
@@ -86,7 +87,7 @@ export class VectorSearch {
 
   /** Chunks with this text exist now. */
   add(key: string): void {
-    this.#used.add(key);
+    this.#used.set(key, true);
     if (!this.#vectors.has(key) && !this.#refused.has(key)) this.#missing.add(key);
   }
 
@@ -205,7 +206,7 @@ export class VectorSearch {
           throw error;
         });
         options.onProgress?.(this.#missing.size);
-        if (this.#isSavingDue()) await this.#save();
+        if (this.#isSavingDue()) await this.#save(options);
       }
     };
     try {
@@ -213,7 +214,7 @@ export class VectorSearch {
       await Promise.allSettled(requests);
       await Promise.all(requests);
     } finally {
-      if (this.#vectors.unsaved > 0) await this.#save();
+      if (this.#vectors.unsaved > 0) await this.#save(options);
     }
     const isComplete = this.#missing.size === 0 && this.#used.size > this.#refused.size;
     if (!isComplete || this.#isOnly) return;
@@ -225,7 +226,7 @@ export class VectorSearch {
     this.#awaited = await this.#vectors.awaited();
     const pace = new Pace();
     await this.#vectors.load(pace);
-    for (const key of this.#used) {
+    for (const key of this.#used.keys()) {
       if (this.#vectors.has(key)) this.#missing.delete(key);
       else if (!this.#refused.has(key)) this.#missing.add(key);
       if (pace.isDue) await pace.pause();
@@ -239,16 +240,21 @@ export class VectorSearch {
   }
 
   /** One at a time. */
-  #save(): Promise<void> {
-    this.#saving = this.#saving.then(() => this.#saveNow());
+  #save({ texts }: Pick<CompleteOptions, 'texts'>): Promise<void> {
+    const existing = async (keys: readonly string[]) => {
+      const found = await texts(keys);
+      for (const key of keys) if (!found.has(key) && this.#used.has(key)) this.#missing.add(key);
+      return found;
+    };
+    this.#saving = this.#saving.then(() => this.#saveNow(existing));
     return this.#saving;
   }
 
   /** A failure loses nothing as long as the process lives: the next call stores them. */
-  async #saveNow(): Promise<void> {
+  async #saveNow(existing: CompleteOptions['texts']): Promise<void> {
     this.#savedAt = performance.now();
     try {
-      await this.#vectors.save((key) => this.#used.has(key));
+      await this.#vectors.save((key) => this.#used.has(key), existing);
       this.#notStored = undefined;
     } catch (error) {
       this.#notStored = messageOf(error);

@@ -7,10 +7,12 @@ const list = (...scores: readonly (readonly [id: number, score: number])[]) =>
   scores.map(([id, score]) => ({ id, score }));
 const EQUAL = { text: 0.5, vector: 0.5 };
 
+const byId = (id: number, other: number) => id < other;
+
 test('a candidate of both lists is before those of one, whatever the scale of a list', () => {
   const words = list([1, 0.9], [2, 0.8], [3, 0.1]);
   const meaning = list([4, 0.31], [2, 0.3], [5, 0.2]);
-  const ranked = fused(words, meaning, EQUAL);
+  const ranked = fused(words, meaning, EQUAL, byId);
   expect(ranked.map(({ id }) => id)).toEqual([2, 1, 4, 3, 5]);
   expect(ranked[0]).toMatchObject({ textScore: 0.8, vectorScore: 0.3 });
   expect(ranked[0]!.score).toBeCloseTo((0.7 / 0.8 + 0.1 / 0.11) / 2, 9);
@@ -19,16 +21,18 @@ test('a candidate of both lists is before those of one, whatever the scale of a 
 
 test('weights count relative to each other; a weight of 0 leaves the list to the end', () => {
   const [words, meaning] = [list([1, 1], [2, 0.5]), list([3, 1], [1, 0.2])];
-  expect(fused(words, meaning, { text: 1, vector: 0 }).map(({ id }) => id)).toEqual([1, 2, 3]);
-  const [best] = fused(words, meaning, { text: 0.2, vector: 0.6 });
+  expect(fused(words, meaning, { text: 1, vector: 0 }, byId).map(({ id }) => id)).toEqual([
+    1, 2, 3,
+  ]);
+  const [best] = fused(words, meaning, { text: 0.2, vector: 0.6 }, byId);
   expect(best!.id).toBe(3);
   expect(best!.score).toBeCloseTo(0.75, 9);
 });
 
 test('one candidate, equal scores and empty lists', () => {
-  expect(fused(list([1, 0.2]), [], EQUAL)).toEqual([{ id: 1, score: 0.5, textScore: 0.2 }]);
-  expect(fused(list([2, 0.2], [1, 0.2]), [], EQUAL).map(({ id }) => id)).toEqual([1, 2]);
-  expect(fused([], [], EQUAL)).toEqual([]);
+  expect(fused(list([1, 0.2]), [], EQUAL, byId)).toEqual([{ id: 1, score: 0.5, textScore: 0.2 }]);
+  expect(fused(list([2, 0.2], [1, 0.2]), [], EQUAL, byId).map(({ id }) => id)).toEqual([1, 2]);
+  expect(fused([], [], EQUAL, byId)).toEqual([]);
 });
 
 test('a daily log loses half of its score in a half-life, other notes none', () => {

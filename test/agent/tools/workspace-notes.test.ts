@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createSecretMask } from '../../../agent/tools/secret-mask.ts';
 import { WorkspaceNotes } from '../../../agent/tools/memory/workspace-notes.ts';
-import { linesOf, MemoryIndex } from '../../../memory/index.ts';
+import { MemoryIndex } from '../../../memory/index.ts';
 import { randomOf } from '../../random.ts';
 import { scratchFolder } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
@@ -119,37 +119,4 @@ it('of settled files a search reads no whole file, and finds the same', async ()
   const { hits } = await eventually(() => index.search(parts, question));
   expect(hits).toHaveLength(20);
   expect(hits).toEqual((await index.search(whole, question)).hits);
-});
-
-it('after random changes of real files no answer is stale', async () => {
-  const next = randomOf(11);
-  const below = (end: number) => Math.floor(next() * end);
-  const index = new MemoryIndex();
-  const texts = new Map<string, string>();
-  const word = () => `word${below(30)}`;
-  for (let step = 0; step < 200; step++) {
-    const path = `memory/${below(12)}.md`;
-    const known = texts.get(path);
-    if (known !== undefined && next() < 0.15) {
-      rmSync(join(root, path));
-      texts.delete(path);
-    } else if (next() < 0.6) {
-      // the same length, so that only times differ
-      const text = known?.replaceAll(/\d\d/g, () => String(10 + below(20)));
-      const fresh = Array.from({ length: 1 + below(30) }, () => `${word()} đ ${word()}`).join('\n');
-      texts.set(path, text === undefined || next() < 0.5 ? fresh : text);
-      put(path, texts.get(path)!);
-    }
-    const query = word();
-    const { hits, left } = await index.search(notes, { query, maxResults: 6, minScore: 0 });
-    expect(left).toEqual([]);
-    for (const { path: at, startLine, endLine, excerpt } of hits)
-      expect(
-        linesOf(texts.get(at)!)
-          .slice(startLine - 1, endLine)
-          .join('\n'),
-      ).toBe(excerpt);
-    const hasIt = [...texts.values()].some((text) => text.split(/\s/).includes(query));
-    if (hasIt) expect(hits.some(({ excerpt }) => excerpt.includes(query))).toBe(true);
-  }
 });

@@ -56,3 +56,15 @@ test('a place that a list has left is used by others', () => {
   packed.append(2, [1, 2, 3, 4, 5, 6, 7, 8]);
   expect([packed.numbers(0), packed.numbers(1)]).toEqual([[], [9]]);
 });
+
+test('of bytes that are cleared nothing remains in the place that is left', () => {
+  const packed = new PackedLists();
+  const word = Buffer.from('a secret word');
+  packed.appendBytes(0, word, 2, 8);
+  expect(packed.isBytes(0, word, 2, 8)).toBe(true);
+  expect(packed.isBytes(0, word, 3, 9)).toBe(false);
+  const place = packed.bytes(0);
+  expect(Buffer.from(place).toString()).toBe('secret');
+  packed.clear(0);
+  expect([...place]).toEqual([0, 0, 0, 0, 0, 0]);
+});
