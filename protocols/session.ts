@@ -377,7 +377,7 @@ export type RunEvent = { runId: string; sessionKey: string; at: number } & (
   | { stream: 'steer'; of: string; text: string }
   /**
    * a subagent of the session, under the run that started it; `runId` is the parent's, `childRunId`
-   * the subagent's
+   * the subagent's. The subagent publishes it, so it may come after the end of that run
    */
   | ({
       stream: 'subagent';

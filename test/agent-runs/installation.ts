@@ -152,7 +152,9 @@ function talking(
     const facts = await eventually(async () => {
       const entries = (await transcript(sessionKey)).filter((one) => one.runId === runId);
       expect(entries.at(-1)?.type).toBe('run.end');
-      const ended = events(sessionKey).filter((one) => one.runId === runId);
+      const ended = events(sessionKey).filter(
+        ({ runId: of, stream }) => of === runId && stream !== 'subagent',
+      );
       expect(ended.at(-1)).toMatchObject({
         stream: 'lifecycle',
         phase: expect.stringMatching(/^(end|error)$/),

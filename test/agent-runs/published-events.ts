@@ -11,7 +11,10 @@ type ToolEvent = Extract<RunEvent, { stream: 'tool' }>;
 
 type Facts = {
   readonly row: RunRow;
-  /** of the run, in the order in which they were published */
+  /**
+   * of the run, in the order in which they were published, without those of its subagents: these
+   * publish them under the run themselves, also after its end
+   */
   readonly events: readonly RunEvent[];
   /** of the run, in the order of the transcript */
   readonly entries: readonly SessionEntry[];

@@ -4,6 +4,7 @@
  * between agents.
  */
 import { describe, expect, it } from 'vitest';
+import type { RunEvent } from '../../protocols/session.ts';
 import { eventually } from '../runtime/eventually.ts';
 import type { ServedApi } from '../servers/model-server.ts';
 import {
@@ -103,6 +104,15 @@ describe.each(APIS)('three subagents at once on %s', (api) => {
     all.open();
     const { subagents } = await settled(troupe);
     expect(subagents.map(({ status }) => status)).toEqual(TOWNS.map(() => 'completed'));
+    // what subagents publish under a run that has ended is no event of the run itself
+    const ofRun = ({ runId }: RunEvent) => runId === received.row.runId;
+    await eventually(() =>
+      expect(troupe.events(MAIN).findLast(ofRun)).toMatchObject({
+        stream: 'subagent',
+        phase: 'end',
+      }),
+    );
+    expect((await troupe.end(MAIN, received.row.runId)).events).toEqual(received.events);
     const heard = await eventually(async () => {
       const found = await heardBy(troupe, MAIN);
       expect(found).toHaveLength(2);
