@@ -95,7 +95,7 @@ export async function create(options: CreateOptions): Promise<number> {
   if (isCluster && !history) leftOut.push('what is kept of past turns: --no-history');
   const chosen = { history, artifacts, onLeftOut: (line: string) => void leftOut.push(line) };
   const secret = isSealed ? await objectSecret(config) : undefined;
-  let made: CreatedBackup;
+  let made: CreatedBackup | undefined;
   let pruned: Pruned | undefined;
   try {
     made = await withProgress(({ show }) =>
@@ -120,6 +120,7 @@ export async function create(options: CreateOptions): Promise<number> {
     await place.copyLedger(config.home);
     pruned = keep === undefined ? undefined : await place.prune(keep);
   } catch (error) {
+    if (made) warn(`the backup is complete: ${made.path}. What follows it failed:`);
     if (!signal.aborted) throw error;
     reportFailure(error, options);
     return exitCodes.interrupted;

@@ -185,6 +185,16 @@ async function withLock<T>(bucket: S3Bucket, work: (held: AssertHeld) => Promise
   }
 }
 
+function locked(at: number, cause: unknown): TroupeError {
+  const freeAt = new Date((at || Date.now()) + STALE_MS).toISOString();
+  return new TroupeError(
+    'UNAVAILABLE',
+    'another process writes to these backups, or was killed or interrupted within the last ten ' +
+      `minutes: if none does, run the command again after ${freeAt}`,
+    { details: { reason: 'LOCKED' }, cause },
+  );
+}
+
 async function takeLock(bucket: S3Bucket, text: () => Buffer): Promise<void> {
   for (let attempt = 1; ; attempt++)
     try {
@@ -193,12 +203,7 @@ async function takeLock(bucket: S3Bucket, text: () => Buffer): Promise<void> {
       if (errorData(error).code !== 'CONFLICT') throw error;
       const held = Buffer.from((await bucket.get(LOCK)) ?? []).toString();
       const at = Number(/"at":(\d+)/.exec(held)?.[1] ?? 0);
-      if (attempt > 1 || Date.now() - at < STALE_MS)
-        throw new TroupeError(
-          'UNAVAILABLE',
-          'another process writes to these backups, or was killed within the last ten minutes',
-          { details: { reason: 'LOCKED' }, cause: error },
-        );
+      if (attempt > 1 || Date.now() - at < STALE_MS) throw locked(at, error);
       await bucket.delete(LOCK);
     }
 }

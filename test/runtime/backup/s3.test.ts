@@ -109,7 +109,10 @@ describe('backups in a bucket', () => {
     const { write, temporary } = await installation();
     const place = { bucket, temporary };
     await writeToBucket(place, async (to) => {
-      await expect(writeToBucket(place, write)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+      await expect(writeToBucket(place, write)).rejects.toMatchObject({
+        code: 'UNAVAILABLE',
+        message: expect.stringMatching(/interrupted .* run the command again after 2\S+Z$/),
+      });
       return write(to);
     });
     await bucket.put('x', Buffer.from('first'), { ifAbsent: true });
