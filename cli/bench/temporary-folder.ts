@@ -9,9 +9,9 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { bytes } from '../output.ts';
 
 /** What a short test needs. */
-const BEGIN_BYTES_MIN = 64 * 2 ** 20;
+const BEGIN_BYTES_MIN = 64e6;
 /** Below it a test ends: its account would be wrong. */
-const RUN_BYTES_MIN = 16 * 2 ** 20;
+const RUN_BYTES_MIN = 16e6;
 const LOOK_MS = 1_000;
 
 /** For the configuration of a test's processes: room is checked here, for the whole disk. */

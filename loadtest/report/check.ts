@@ -6,6 +6,7 @@ import {
   compareReports,
   type ComparedErrors,
   type ComparedPercentile,
+  MOMENTS_MIN,
 } from './compare.ts';
 import {
   measuredFor,
@@ -112,7 +113,7 @@ export function checkAgainst(
   ];
 }
 
-const TOO_SHORT = `no percentile could be compared: a step of both tests needs at least ${WINDOWS_MIN} windows of a second and ${ABOVE_MIN} requests above a percentile`;
+const TOO_SHORT = `no percentile could be compared: a step of both tests needs at least ${WINDOWS_MIN} windows of a second, and ${ABOVE_MIN} requests above a percentile in ${MOMENTS_MIN} separate moments`;
 
 function checkRatio(row: ComparedPercentile, tolerance: number): CheckResult {
   const what = `${rateText(row.ratePerSecond)} ${row.workload}, ${PERCENTILE_NAMES[row.figure]}`;

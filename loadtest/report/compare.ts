@@ -20,7 +20,7 @@ import {
 
 type Verdict = 'slower' | 'faster' | 'no difference shown';
 
-type NotCompared = 'too few requests' | 'too few slow moments';
+type NotCompared = 'test too short' | 'too few requests' | 'too few slow moments';
 
 export type ComparedPercentile = {
   readonly ratePerSecond: number;
@@ -67,7 +67,7 @@ export const ABOVE_MIN = 10;
 /**
  * Requests above a percentile in fewer separate moments than this say nothing about the next test.
  */
-const MOMENTS_MIN = 4;
+export const MOMENTS_MIN = 4;
 
 /** Steps are paired by their rate; where no rate is in both, by their order. */
 export function compareReports(before: LoadReport, after: LoadReport): Comparison {
@@ -104,6 +104,11 @@ function comparedWorkloads(first: Step, second: Step): readonly (string | undefi
   return common.length === 1 ? common : [undefined, ...common];
 }
 
+function reasonOf(hasWindows: boolean, hasEnough: boolean): NotCompared {
+  if (!hasWindows) return 'test too short';
+  return hasEnough ? 'too few slow moments' : 'too few requests';
+}
+
 function compareOne(before: Step, after: Step, workload: string | undefined) {
   const [first, second] = [before, after].map((step) =>
     figures(workload ?? ALL, outcomesOf(step, workload), step.seconds),
@@ -130,8 +135,7 @@ function compareOne(before: Step, after: Step, workload: string | undefined) {
     const moments = Math.min(...samples.map((windows) => momentsAbove(windows, share)));
     const interval = hasEnough && moments >= MOMENTS_MIN ? intervals?.ratios[n] : undefined;
     const ratio = interval && a && b ? { value: b / a, ...interval } : undefined;
-    const why: NotCompared = intervals && hasEnough ? 'too few slow moments' : 'too few requests';
-    const notCompared = ratio ? {} : { notCompared: why };
+    const notCompared = ratio ? {} : { notCompared: reasonOf(intervals !== undefined, hasEnough) };
     const verdict = verdictOf(ratio);
     return { ...head, figure, before: a, after: b, ratio, ...notCompared, verdict };
   });

@@ -179,6 +179,9 @@ describe('a check', () => {
 
   it('fails when the tests are too short to compare anything', () => {
     const short = loadReport({ seconds: 3 });
+    const texts = checkAgainst(short, short, 0.1).map(({ text }) => text);
+    expect(texts[0]).toContain('10 requests above a percentile in 4 separate moments');
+    expect(texts).toContain('50/s run, p50: not compared, test too short');
     expect(checkAgainst(short, short, 0.1).some(({ passed }) => !passed)).toBe(true);
   });
 

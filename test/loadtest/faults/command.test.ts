@@ -120,7 +120,7 @@ describe('troupe bench faults', () => {
       expect(refused).toMatchObject({ code: 1 });
       const said = (free: string, needed: string) =>
         `the disk of the temporary folder ${env.TMPDIR} has ${free} MB free, and the processes of this test need ${needed} MB: make room there, or set TMPDIR`;
-      expect(refused.stderr).toContain(said('42', '67'));
+      expect(refused.stderr).toContain(said('42', '64'));
       expect(left()).toEqual([]);
       execFileSync('mount', ['-o', 'remount,size=80m', env.TMPDIR]);
       const program = startProgram([...args, ...quick], { home, env });
@@ -128,7 +128,7 @@ describe('troupe bench faults', () => {
       execFileSync('mount', ['-o', 'remount,size=12m', env.TMPDIR]);
       const ended = await program.ended;
       expect(ended).toMatchObject({ code: 1 });
-      expect(ended.stderr).toMatch(/has \d+ MB free, and the processes of this test need 17 MB/);
+      expect(ended.stderr).toMatch(/has \d+ MB free, and the processes of this test need 16 MB/);
       expect(left()).toEqual([]);
     },
     LONG_MS,
