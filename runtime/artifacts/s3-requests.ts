@@ -142,15 +142,21 @@ export class S3Requests {
   async #once(key: string, init: Init): Promise<S3Answer | undefined> {
     const { signal: end } = this.#options;
     const isCleanup = init.method === 'DELETE';
-    const timeoutMs = isCleanup && end?.aborted ? CLEANUP_MS : this.#options.timeoutMs;
     const { url, method, headers } = await this.#sign(this.#url(key), init).sign();
     const abort = new AbortController();
     const { signal } = abort;
     const stop = () => abort.abort();
-    const late = setTimeout(stop, timeoutMs);
-    if (!isCleanup) end?.addEventListener('abort', stop);
+    let { timeoutMs } = this.#options;
+    let late = setTimeout(stop, timeoutMs);
+    const onEnd = () => {
+      if (!isCleanup) return stop();
+      clearTimeout(late);
+      timeoutMs = CLEANUP_MS;
+      late = setTimeout(stop, timeoutMs);
+    };
+    end?.addEventListener('abort', onEnd);
     try {
-      if (!isCleanup && end?.aborted) stop();
+      if (end?.aborted) onEnd();
       const body = init.body as Uint8Array<ArrayBuffer> | undefined;
       const fetched = await fetch(url, {
         method,
@@ -173,7 +179,7 @@ export class S3Requests {
       throw this.#unavailable(`cannot be reached (${why})`, { status: 0, cause });
     } finally {
       clearTimeout(late);
-      end?.removeEventListener('abort', stop);
+      end?.removeEventListener('abort', onEnd);
     }
   }
 

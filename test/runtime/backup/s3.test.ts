@@ -131,6 +131,20 @@ describe('backups in a bucket', () => {
     expect(await listBucket({ bucket, temporary })).toMatchObject([{ id }]);
   });
 
+  it('an object is removed for 5 s after the end at most, also if it began before', {
+    timeout: 30_000,
+  }, async () => {
+    const running = await server();
+    const end = new AbortController();
+    const bucket = new S3Bucket({ ...running, prefix: 'b', signal: end.signal });
+    running.faults.push({ kind: 'silent' });
+    const removed = bucket.delete('lock');
+    await vi.waitFor(() => expect(running.requests).toHaveLength(1));
+    end.abort();
+    await expect(removed).rejects.toThrow('no answer within 5 s');
+    expect(running.requests).toHaveLength(1);
+  });
+
   it('are not finished or pruned by a process that was stopped until its lock was taken', async () => {
     const running = await server();
     const bucket = bucketOf(running);
