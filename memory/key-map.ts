@@ -33,11 +33,6 @@ export class KeyMap<Value> {
     if (isThere) this.#size -= 1;
     return isThere;
   }
-
-  /** In no particular order. */
-  *keys(): Generator<string, undefined> {
-    for (const part of this.#parts) if (part) yield* part.keys();
-  }
 }
 
 /** Keys are hashes. */

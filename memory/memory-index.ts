@@ -106,7 +106,7 @@ export class MemoryIndex {
   #last: Promise<unknown> = Promise.resolve();
 
   constructor({ embedder, ...options }: MemoryIndexOptions = {}) {
-    this.#vectors = embedder && new VectorSearch(embedder, options);
+    this.#vectors = embedder && new VectorSearch(embedder, () => this.#keys(), options);
   }
 
   /** chunks that it has at present */
@@ -257,6 +257,10 @@ export class MemoryIndex {
     this.#chunks[id] = undefined;
     this.#size -= 1;
     if (this.#sameTexts.remove(key, id)) this.#vectors!.remove(key);
+  }
+
+  *#keys(): Generator<string, undefined> {
+    for (const chunk of this.#chunks) if (chunk) yield chunk.key;
   }
 
   async #clear(pace: Pace): Promise<void> {

@@ -6,6 +6,7 @@
  * Map they take twice the time, several times the memory, and long pauses when the Map grows. The
  * table has parts that grow one at a time, so none of its steps is long.
  */
+import { randomInt } from 'node:crypto';
 import { PackedLists } from './packed-lists.ts';
 
 const PART_BITS = 6;
@@ -112,9 +113,15 @@ function takeOut(slots: Int32Array, number: number, hash: number): void {
   slots.fill(0, empty, empty + SLOT);
 }
 
+/**
+ * Where the hash begins, different in each process: otherwise notes could have thousands of words
+ * that are known to share one hash, and each look-up would compare all of them.
+ */
+const BEGIN = randomInt(2 ** 32) | 0;
+
 /** FNV-1a, with its upper bits mixed into the lower ones and these into the uppermost. */
 function hashOf(bytes: Uint8Array, from: number, to: number): number {
-  let hash = 0x81_1c_9d_c5 | 0;
+  let hash = BEGIN;
   for (let at = from; at < to; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01_00_01_93);
   hash = Math.imul(hash ^ (hash >>> 15), 0x85_eb_ca_6b);
   return hash ^ (hash >>> 13);

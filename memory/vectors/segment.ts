@@ -52,11 +52,13 @@ export async function rowsOfSegment(
   return { dimensions, rows: eachRowOf(bytes, dimensions, count) };
 }
 
-/** How many vectors a segment says to have; 0 for other bytes. */
+/** How many vectors a segment has, whose contents are not checked; 0 for other bytes. */
 export function vectorsIn(segment: Uint8Array): number {
   const bytes = Buffer.from(segment.buffer, segment.byteOffset, segment.byteLength);
-  const isSegment = bytes.length >= HEADER_BYTES + HASH_BYTES && bytes.readUInt32LE(0) === MAGIC;
-  return isSegment ? bytes.readUInt32LE(8) : 0;
+  const rowsLength = bytes.length - HEADER_BYTES - HASH_BYTES;
+  if (rowsLength < 0 || bytes.readUInt32LE(0) !== MAGIC) return 0;
+  const count = bytes.readUInt32LE(8);
+  return count * rowBytes(bytes.readUInt32LE(4)) === rowsLength ? count : 0;
 }
 
 function* eachRowOf(bytes: Buffer, dimensions: number, count: number): Generator<SegmentRow> {

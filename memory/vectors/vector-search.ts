@@ -69,7 +69,15 @@ export class VectorSearch {
   readonly #graphRowsMin: number;
   #graph: VectorGraph | undefined;
 
-  constructor(embedder: Embedder, { segments, graph, graphRowsMin }: VectorSearchOptions = {}) {
+  readonly #keys: () => Iterable<string>;
+
+  /** @param keys those of all chunks, also of ones without a text, in the order of their files */
+  constructor(
+    embedder: Embedder,
+    keys: () => Iterable<string>,
+    { segments, graph, graphRowsMin }: VectorSearchOptions = {},
+  ) {
+    this.#keys = keys;
     this.#requests = new EmbeddingRequests(embedder);
     this.#vectors = new StoredVectors(embedder.identity, segments);
     this.#openGraph = graph;
@@ -226,7 +234,8 @@ export class VectorSearch {
     this.#awaited = await this.#vectors.awaited();
     const pace = new Pace();
     await this.#vectors.load(pace);
-    for (const key of this.#used.keys()) {
+    for (const key of this.#keys()) {
+      if (!this.#used.has(key)) continue;
       if (this.#vectors.has(key)) this.#missing.delete(key);
       else if (!this.#refused.has(key)) this.#missing.add(key);
       if (pace.isDue) await pace.pause();

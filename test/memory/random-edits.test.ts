@@ -15,7 +15,7 @@ import { WorkspaceNotes } from '../../agent/tools/memory/workspace-notes.ts';
 import { linesOf, MemoryIndex, type NoteFile, type Question } from '../../memory/index.ts';
 import { randomOf } from '../random.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
-import { testModel } from './vectors/model.ts';
+import { testModel, testStore } from './vectors/model.ts';
 
 const EDITS = Number(process.env['TROUPE_MEMORY_EDITS'] ?? 200);
 const SEED = Number(process.env['TROUPE_MEMORY_SEED'] ?? 1);
@@ -137,7 +137,7 @@ class Edited {
 async function searched(edits: number, seed: number, Notes = CountedNotes): Promise<number> {
   const random = randomOf(seed);
   const edited = new Edited(scratchFolder(), random);
-  const options = { embedder: testModel() };
+  const options = { embedder: testModel(), segments: testStore() };
   const indexes = [{ of: {} }, { of: options }].map(({ of }) => ({
     of,
     index: new MemoryIndex(of),
@@ -149,7 +149,10 @@ async function searched(edits: number, seed: number, Notes = CountedNotes): Prom
     if (random() < 0.01) edited.move();
     if (random() < 0.05) await sleep(SETTLED_MS);
     const question = edited.question();
-    const { of, index } = indexes[random() < 0.5 ? 0 : 1]!;
+    const asked = indexes[random() < 0.5 ? 0 : 1]!;
+    // as after a kill: of the index only the stored vectors are left
+    if (random() < 0.01) asked.index = new MemoryIndex(asked.of);
+    const { of, index } = asked;
     const notes = new Notes(edited.root, SECRETS);
     const isMeanwhile = random() < 0.3;
     const changeSome = () => {

@@ -55,3 +55,19 @@ test('a text that is erased while its segment is written leaves no vector', asyn
   expect(await search()).toEqual(['memory/bill.md']);
   expect(await stored()).toEqual([keyOf(KEPT)]);
 });
+
+test('bug: after the vectors were removed, each request read nearly all files', async () => {
+  const sections = (file: number) =>
+    Array.from({ length: 100 }, (_, n) => `# ${file}.${n}\nThe invoice ${file}-${n} is paid.`);
+  const notes = (file: number) => [`memory/${file}.md`, sections(file).join('\n')] as const;
+  const files = heldFiles(Array.from({ length: 20 }, (_, file) => notes(file)));
+  const segments = testStore();
+  const index = new MemoryIndex({ embedder: testModel(), segments });
+  const search = () => index.search(files, { query: 'bill', maxResults: 1, minScore: 0 });
+  expect(await search()).toMatchObject({ mode: 'hybrid', chunks: 2_000 });
+  const first = files.reads;
+  segments.segments.clear();
+  files.put('memory/0.md', 'Another note.');
+  expect(await search()).toMatchObject({ mode: 'hybrid', chunks: 1_901 });
+  expect(files.reads - first).toBeLessThan(first);
+});

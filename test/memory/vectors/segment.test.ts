@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keyOf, rowsOfSegment, segmentOf } from '../../../memory/vectors/segment.ts';
+import { keyOf, rowsOfSegment, segmentOf, vectorsIn } from '../../../memory/vectors/segment.ts';
 import { rowOf, VectorRows } from '../../../memory/vectors/vector-rows.ts';
 import { randomOf } from '../../random.ts';
 import { vectorOf } from './vector-of.ts';
@@ -24,6 +24,14 @@ test('has the same vectors when it is read', async () => {
 
 test('a segment without rows can be read', async () => {
   expect(await readOf(await segmentOf(rows, []))).toEqual({ dimensions: 20, rows: [] });
+});
+
+test('bug: an erasure counted billions of vectors in a segment with a damaged beginning', () => {
+  expect(vectorsIn(segment)).toBe(50);
+  const damaged = Uint8Array.from(segment);
+  damaged.fill(255, 8, 12);
+  expect(vectorsIn(damaged)).toBe(0);
+  expect(vectorsIn(segment.subarray(0, 43))).toBe(0);
 });
 
 test('1,000 damaged segments are recognized', async () => {
