@@ -69,7 +69,8 @@ test('hostile requests fail alone', { timeout: 900_000 }, async () => {
     const { method, headers, body, leavesAfterMs } = hostile;
     const leave = new AbortController();
     const leaving = setTimeout(() => leave.abort(), leavesAfterMs ?? 60_000);
-    const named = headers['mcp-session-id'] === SESSION ? { 'mcp-session-id': session } : {};
+    const named: Readonly<Record<string, string>> =
+      headers['mcp-session-id'] === SESSION ? { 'mcp-session-id': session } : {};
     try {
       const response = await fetch(`${url}/mcp`, {
         method,
