@@ -22,11 +22,12 @@ export type HostileProgram = {
    * @param send resolves with the status of the answer
    */
   sendAll<T>(
+    this: void,
     requests: (count: number, seed: number) => Iterable<T>,
     send: (request: T) => Promise<number>,
   ): Promise<void>;
   /** open files and sockets of the program */
-  openFiles(): number;
+  openFiles(this: void): number;
 };
 
 export async function startHostileProgram(
