@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ERRORS, type ErrorData, TroupeError } from '../../protocols/errors.ts';
+import { isTooDeep, JSON_DEPTH_MAX } from '../../protocols/json-depth.ts';
 import { type WireRefusal, wireError } from '../../protocols/task.ts';
 
 export type RouteRequest = {
@@ -104,11 +105,16 @@ export const jsonBytes = (incoming: RouteRequest, bytesMax: number): Promise<Uin
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
-/** JSON of a body. @throws TroupeError INVALID_ARGUMENT */
+/** JSON of a body. @throws TroupeError INVALID_ARGUMENT also when it is nested too deep */
 export const parseJson = (bytes: Uint8Array): unknown => {
+  let text: string;
+  let value: unknown;
   try {
-    return JSON.parse(UTF8.decode(bytes));
+    text = UTF8.decode(bytes);
+    value = JSON.parse(text);
   } catch (cause) {
     throw new TroupeError('INVALID_ARGUMENT', 'the body is not JSON in UTF-8', { cause });
   }
+  if (!isTooDeep(text)) return value;
+  throw new TroupeError('INVALID_ARGUMENT', `the body is nested more than ${JSON_DEPTH_MAX} deep`);
 };

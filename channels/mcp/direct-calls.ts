@@ -15,6 +15,7 @@ import {
   LOG_LEVEL_META_KEY,
   PROTOCOL_VERSION_META_KEY,
   ProtocolErrorCode,
+  RELATED_TASK_META_KEY,
   type RequestMeta,
   SERVER_INFO_META_KEY,
 } from '@modelcontextprotocol/server';
@@ -62,6 +63,8 @@ function isOfRevision(request: IncomingMessage, body: Body, meta: Body): boolean
     header(request, 'mcp-method'),
   ];
   if (version !== REVISION || method !== CALL || !isMessage(body)) return false;
+  // None of them may be null, which would have the text of a missing one.
+  if (DECLARED.some((key) => meta[key] === null)) return false;
   // Only these of the metadata are checked, and a client declares the same with each call.
   const declared = JSON.stringify(DECLARED.map((key) => meta[key]));
   if (validDeclarations.get(declared)) return true;
@@ -81,6 +84,7 @@ const DECLARED = [
   CLIENT_INFO_META_KEY,
   CLIENT_CAPABILITIES_META_KEY,
   LOG_LEVEL_META_KEY,
+  RELATED_TASK_META_KEY,
 ];
 /** Longest declaration that is remembered, characters of JSON. */
 const DECLARED_MAX = 4_096;

@@ -17,6 +17,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { assertScope } from '../../operations/access.ts';
 import { TroupeError } from '../../protocols/errors.ts';
+import { IDEMPOTENCY_KEY } from '../../protocols/mcp.ts';
 import type { Clock } from '../../runtime/index.ts';
 import { header, parseJson, type RouteRequest, sendJson } from '../http/route.ts';
 import type { Catalog, McpCaller } from './catalog.ts';
@@ -49,6 +50,7 @@ export class McpEndpoint {
   readonly #catalogOf: CatalogOf;
   readonly #info: ServerInfo;
   readonly #sweep: NodeJS.Timeout;
+  #isClosed = false;
 
   constructor({ catalogOf, info, clock, log }: EndpointOptions) {
     const onerror = (error: Error) => {
@@ -104,11 +106,15 @@ export class McpEndpoint {
     const tool = call && toolNamed(call.name);
     if (!tool) return false;
     const answer = await answerDirectly(call, tool, signal, this.#info);
+    // A call with a key is repeated at the next gateway, and is the same task there.
+    if (this.#isClosed && call.meta[IDEMPOTENCY_KEY] !== undefined)
+      throw new TroupeError('UNAVAILABLE', 'the gateway stops: send the call again, with its key');
     if (!signal.aborted) sendJson(response, 200, answer);
     return true;
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     clearInterval(this.#sweep);
     this.#sessions.close();
     this.#subscriptions.close();

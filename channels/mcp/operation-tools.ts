@@ -12,6 +12,7 @@ import { RESOURCES } from '../../operations/index.ts';
 import { masked } from '../../operations/masked.ts';
 import type { Operation, OperationServices } from '../../operations/operation.ts';
 import { defined } from '../../protocols/defined.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 import { IDEMPOTENCY_KEY } from '../../protocols/mcp.ts';
 import { TaskViewSchema } from '../../protocols/task.ts';
 import type { CallContext, McpCaller, McpTool } from './catalog.ts';
@@ -117,7 +118,9 @@ const toolFor = (
 ): McpTool<CallContext> => ({
   definition: tool,
   async call({ tenant: named, ...params }, { mcpReq }) {
-    const tenant = tenantOfOperation(operation, caller, named as string | undefined);
+    if (named !== undefined && typeof named !== 'string')
+      throw new TroupeError('INVALID_ARGUMENT', 'tenant must be a text');
+    const tenant = tenantOfOperation(operation, caller, named);
     if (!isRead(operation)) audit(caller, operation.name);
     const key = mcpReq._meta?.[IDEMPOTENCY_KEY];
     const idempotencyKey = operation.http.isKeyed && typeof key === 'string' ? key : undefined;

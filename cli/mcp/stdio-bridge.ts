@@ -42,6 +42,8 @@ const PAUSE_MAX_MS = 5_000;
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 const INTERNAL = -32_603;
 const PARSE_ERROR = -32_700;
+/** A gateway that stops ends its calls with this status, without a body. */
+const STOPPED = 499;
 
 /** A session of a 2025 client. */
 type Session = { readonly id: string; readonly version: string };
@@ -162,6 +164,7 @@ export class StdioBridge {
     const begun = headers.get('mcp-session-id') ?? undefined;
     if (headers.get('content-type')?.startsWith('text/event-stream') && body)
       return this.#stream(message, dataOf<Message>(body, signal), begun);
+    if (status === STOPPED) return { again: 'the gateway has stopped' };
     const answer = parsed(await response.text()) as Partial<Message> | undefined;
     if (status === 503 || status === 429) {
       const pauseSec = Math.min(Number(headers.get('retry-after') ?? 1), PAUSE_MAX_MS / 1_000);

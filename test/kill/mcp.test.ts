@@ -41,8 +41,8 @@ async function opened(
   );
   return {
     client,
-    kill: async () => {
-      gateway.child.kill('SIGKILL');
+    kill: async (signal: NodeJS.Signals = 'SIGKILL') => {
+      gateway.child.kill(signal);
       await gateway.ended;
       gateway = await start();
     },
@@ -83,6 +83,21 @@ test.each([
   },
   120_000,
 );
+
+test('a call survives the stop of its gateway, also without progress, and is executed once', async () => {
+  const token = ['--tenant', 'conformance', '--roles', 'writer'];
+  const gateway = await opened(token, AUTO);
+  const call = (seconds: number, options = {}) =>
+    gateway.client.callTool({ name: SLOW, arguments: { seconds } }, options);
+  let isRunning = false;
+  const calls = [call(5), call(6, { onprogress: () => (isRunning = true) })];
+  await eventually(() => expect(isRunning).toBe(true));
+  await gateway.kill('SIGTERM');
+  for (const [at, { structuredContent }] of (await Promise.all(calls)).entries())
+    expect(structuredContent).toMatchObject({ seconds: 5 + at });
+  const tasks = ['actors', 'list', '--type', 'task', '--tenant', 'conformance'];
+  expect((await gateway.listed(tasks)).actors).toHaveLength(2);
+}, 120_000);
 
 test('a message to an agent survives the kill of its gateway, and is answered once', async () => {
   const pace = { TROUPE_OFFLINE_TOKENS_PER_SECOND: '5' };

@@ -1,5 +1,5 @@
 /** Malformed and hostile requests of both bindings, the same ones for each seed. */
-import { randomOf } from '../../random.ts';
+import { hostileValues } from '../../hostile-values.ts';
 
 export type HostileRequest = {
   readonly method: string;
@@ -56,35 +56,11 @@ const PATHS = [
   ['POST', '/v1/tasks/a/pushNotificationConfigs'],
   ['GET', '/v1/extendedAgentCard?'],
 ] as const;
-const TEXTS = [
-  '',
-  '..%2f..%2f',
-  '%00',
-  'a'.repeat(2_000),
-  '\u{1f600}'.repeat(200),
-  '-1',
-  '1e309',
-  'a:cancel',
-  ':subscribe',
-  '${jndi:ldap://x}',
-  '<script>',
-  "' or 1=1--",
-];
 const VERSIONS = ['1.0', '1.0', '1.0', '1.0', '0.3', '', '9.9', 'x'.repeat(500)];
 const TYPES = ['application/json', 'application/json', 'application/a2a+json', 'text/plain', ''];
 
 export function* hostileRequests(count: number, seed: number): Generator<HostileRequest> {
-  const random = randomOf(seed);
-  const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
-  const value = (depth = 0): unknown => {
-    const kind = Math.floor(random() * (depth > 3 ? 5 : 8));
-    if (kind < 3) return one(TEXTS);
-    if (kind === 3) return one([null, true, false, 0, -1, 1e308, 0.5, 2 ** 53]);
-    if (kind === 4) return one(METHODS);
-    if (kind === 5) return Array.from({ length: 3 }, () => value(depth + 1));
-    const fields = Array.from({ length: 4 }, () => [one(FIELDS), value(depth + 1)] as const);
-    return Object.fromEntries(fields);
-  };
+  const { random, one, text, value } = hostileValues(seed, { methods: METHODS, fields: FIELDS });
   const message = () => ({
     messageId: one(['m', '', 'x'.repeat(300)]),
     role: one(['ROLE_USER', 'ROLE_AGENT', 7, null]),
@@ -105,13 +81,13 @@ export function* hostileRequests(count: number, seed: number): Generator<Hostile
         method: one(METHODS),
         params,
       };
-      const text = JSON.stringify(rpc);
-      const body = random() < 0.1 ? text.slice(0, Math.floor(random() * text.length)) : text;
+      const json = JSON.stringify(rpc);
+      const body = random() < 0.1 ? json.slice(0, Math.floor(random() * json.length)) : json;
       yield { method: 'POST', path: '', headers, body };
     } else {
       const [method, path] = one(PATHS);
       const body = JSON.stringify(random() < 0.5 ? { message: message() } : value());
-      const end = path.startsWith('/v1/message') ? '' : encodeURI(one(TEXTS));
+      const end = path.startsWith('/v1/message') ? '' : encodeURI(text());
       yield { method, path: `${path}${end}`, headers, ...(method === 'POST' ? { body } : {}) };
     }
   }

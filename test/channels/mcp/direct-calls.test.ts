@@ -66,7 +66,10 @@ test('a plain call has the answer of the SDK: result, failure, refusal, task, re
 test('a call that is not plain is served by the SDK, or refused and not made', async () => {
   const gateway = await serveMcp();
   // What is valid is remembered, and makes nothing else valid.
-  expect(isDirect(await gateway.rpc('tools/call', { name: ECHO, arguments: {} }))).toBe(true);
+  for (const _meta of [{}, { 'io.modelcontextprotocol/clientInfo': undefined }])
+    expect(isDirect(await gateway.rpc('tools/call', { name: ECHO, arguments: {}, _meta }))).toBe(
+      true,
+    );
   const call = (params: object, headers: Readonly<Record<string, string>> = {}) =>
     gateway.rpc('tools/call', { name: ECHO, arguments: { text: 'a' }, ...params }, { headers });
   const envelope = (name: string, value: unknown) => ({
@@ -80,6 +83,10 @@ test('a call that is not plain is served by the SDK, or refused and not made', a
     await call(envelope('clientCapabilities', 'none')),
     await call(envelope('clientInfo', { version: 1 })),
     await call(envelope('logLevel', 'loud')),
+    // Their text in JSON is that of a missing one.
+    await call(envelope('clientInfo', null)),
+    await call(envelope('logLevel', null)),
+    await call(envelope('related-task', 5)),
     await call({ arguments: ['a'] }),
     await call({ name: 'test__guard_door-v1' }),
   ];
@@ -126,5 +133,17 @@ test('odd messages with the headers of a plain call are refused, and are no faul
     const response = await fetch(gateway.url, sent);
     expect([response.status < 500, await response.json()]).toMatchObject([true, { error: {} }]);
   }
+  // Code that reads it would exhaust its stack.
+  const deep = JSON.stringify({ name: 'deep', version: '1', more: '' });
+  const clientInfo = deep.replace('""', `${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+  const body = JSON.stringify(plain).replace(
+    '"_meta":{',
+    `"_meta":{"io.modelcontextprotocol/clientInfo":${clientInfo},`,
+  );
+  const response = await fetch(gateway.url, { method: 'POST', headers, body });
+  expect([response.status, await response.json()]).toMatchObject([
+    400,
+    { error: { code: 'INVALID_ARGUMENT', message: 'the body is nested more than 256 deep' } },
+  ]);
   expect([gateway.faults, tasksOf(gateway)]).toEqual([[], 0]);
 });

@@ -40,6 +40,10 @@ test('operators have operations as tools: those that read, all, or none', async 
   expect(await reading.rpc('tools/call', call, { as: 'alice' })).toMatchObject({
     error: { code: -32_602 },
   });
+  const unnamed = { name: 'sessions_list', arguments: { tenant: {} } };
+  expect(await reading.rpc('tools/call', unnamed, { as: 'operator' })).toMatchObject({
+    result: { isError: true, structuredContent: { error: { code: 'INVALID_ARGUMENT' } } },
+  });
   const other = { name: 'sessions_list', arguments: { tenant: 'other' } };
   expect((await reading.rpc('tools/call', other, { as: 'operator' })).result).toMatchObject({
     isError: true,
