@@ -106,8 +106,9 @@ export class McpEndpoint {
     const tool = call && toolNamed(call.name);
     if (!tool) return false;
     const answer = await answerDirectly(call, tool, signal, this.#info);
-    // A call with a key is repeated at the next gateway, and is the same task there.
-    if (this.#isClosed && call.meta[IDEMPOTENCY_KEY] !== undefined)
+    // A call with a key is repeated at the next gateway, and is the same task there. What has
+    // succeeded is answered: not every tool knows its key.
+    if (this.#isClosed && call.meta[IDEMPOTENCY_KEY] !== undefined && !hasSucceeded(answer))
       throw new TroupeError('UNAVAILABLE', 'the gateway stops: send the call again, with its key');
     if (!signal.aborted) sendJson(response, 200, answer);
     return true;
@@ -126,6 +127,11 @@ export class McpEndpoint {
  * A request that the SDK refused because of its contents: its client gets the reason. Clients could
  * otherwise fill the log.
  */
+/** An answer of JSON-RPC. */
+const hasSucceeded = (answer: object): boolean =>
+  (answer as { readonly result?: { readonly isError?: boolean } }).result?.isError !== true &&
+  'result' in answer;
+
 const isRefusal = (error: Error): boolean =>
   error instanceof ProtocolError || error.message.startsWith('Rejected inbound request');
 
