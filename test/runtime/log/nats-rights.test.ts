@@ -10,7 +10,7 @@ const user = (denied: string) =>
   'no_auth_user: worker\n' +
   `authorization { users: [{ user: worker, password: x, permissions: { subscribe: { deny: "${denied}" } } }] }`;
 
-// Bug hunted: once the right was taken, every read and append ran into its time limit for ever.
+// Bug hunted: once the right was taken, every read and append ran into its time limit, without end.
 onEveryNats('NatsLog without the right to receive answers', (path) => {
   it('says so at once, and reads and appends again when the right is back', async () => {
     const server = await startNats({ path, config: user('none') });
