@@ -95,7 +95,7 @@ export class NatsRequests {
     });
   }
 
-  /** The server has ended the subscription, for the rights of the user: the next request makes it. */
+  /** The server ended the subscription, for the rights of the user: the next request makes it. */
   #deaf(error: Error): void {
     this.#answers = undefined;
     for (const name of this.#pending.keys()) this.#fail(name, error);
