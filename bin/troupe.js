@@ -10,7 +10,7 @@
 import { existsSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const program = new URL('../dist/troupe.js', import.meta.url);
@@ -40,7 +40,9 @@ function keepCompiledCode() {
   const named = process.env.NODE_COMPILE_CACHE;
   if (named) return void enable(named);
   try {
-    enable(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'troupe', 'compiled'));
+    const caches = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
+    // A relative one (HOME= in a container) would put files into the folder of the user's project.
+    if (isAbsolute(caches)) enable(join(caches, 'troupe', 'compiled'));
   } catch {
     // A user without an entry in /etc/passwd, and without HOME, has no home folder.
   }

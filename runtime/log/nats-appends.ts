@@ -137,6 +137,8 @@ export class NatsAppends {
       this.#answers ??= nc.subscribe(`${this.#inbox}.*`, {
         callback: (error, message) => {
           if (error === null) this.#answered(message);
+          // The server has ended it; what is in flight may be stored.
+          else this.#answers = undefined;
         },
       });
       const reply = `${this.#inbox}.${name}`;

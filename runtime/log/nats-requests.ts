@@ -90,8 +90,15 @@ export class NatsRequests {
     this.#answers ??= this.#link.nc.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
         if (error === null) this.#answered(message);
+        else this.#deaf(error);
       },
     });
+  }
+
+  /** The server ended the subscription, for the rights of the user: the next request makes it. */
+  #deaf(error: Error): void {
+    this.#answers = undefined;
+    for (const name of this.#pending.keys()) this.#fail(name, error);
   }
 
   #stopListening(): void {

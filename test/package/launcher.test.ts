@@ -65,6 +65,7 @@ const cacheOf = (env: Readonly<Record<string, string>>) => {
   const args = [join(folder, 'bin', 'troupe.js'), 'start'];
   const { PATH = '' } = process.env;
   const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    cwd: folder,
     encoding: 'utf8',
     env: { PATH, ...env },
   });
@@ -91,6 +92,15 @@ test('it starts where no compiled code can be kept', () => {
   expect(noFolder).toEqual({ status: 0, stderr: '', dir: null });
   // and without a home folder that Node can find
   expect(cacheOf({})).toMatchObject({ status: 0, stderr: '' });
+});
+
+// Bug hunted: HOME= put `.cache/troupe` into the working folder.
+test('it keeps nothing in the working folder where HOME or XDG_CACHE_HOME is not absolute', () => {
+  const nothing = { status: 0, stderr: '', dir: null };
+  expect(cacheOf({ HOME: '' })).toEqual(nothing);
+  expect(cacheOf({ HOME: '.' })).toEqual(nothing);
+  expect(cacheOf({ HOME: folder, XDG_CACHE_HOME: 'caches' })).toEqual(nothing);
+  expect(readdirSync(folder).toSorted()).toEqual(['bin', 'dist', 'package.json']);
 });
 
 test('npm can link it without a build: it is executable', () => {
