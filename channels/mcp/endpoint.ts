@@ -127,13 +127,13 @@ export class McpEndpoint {
  * A request that the SDK refused because of its contents: its client gets the reason. Clients could
  * otherwise fill the log.
  */
+const isRefusal = (error: Error): boolean =>
+  error instanceof ProtocolError || error.message.startsWith('Rejected inbound request');
+
 /** An answer of JSON-RPC. */
 const hasSucceeded = (answer: object): boolean =>
   (answer as { readonly result?: { readonly isError?: boolean } }).result?.isError !== true &&
   'result' in answer;
-
-const isRefusal = (error: Error): boolean =>
-  error instanceof ProtocolError || error.message.startsWith('Rejected inbound request');
 
 /** What the server for one request is made from. The SDK passes it on. */
 type Asked = { readonly caller: McpCaller; readonly methods: 'all' | 'tools' };

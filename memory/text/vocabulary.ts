@@ -114,15 +114,18 @@ function takeOut(slots: Int32Array, number: number, hash: number): void {
 }
 
 /**
- * Where the hash begins, different in each process: otherwise notes could have thousands of words
- * that are known to share one hash, and each look-up would compare all of them.
+ * Where the hash begins, and its factor, different in each process: otherwise notes could have
+ * thousands of words that are known to share one hash, and each look-up would compare all of them.
+ * The beginning alone does not prevent that: of it, only the lowest seven bits matter for whether
+ * two words of ASCII letters have one hash. The factor has at least the bits of FNV's.
  */
 const BEGIN = randomInt(2 ** 32) | 0;
+const FACTOR = randomInt(2 ** 32) | 0x01_00_01_93;
 
-/** FNV-1a, with its upper bits mixed into the lower ones and these into the uppermost. */
+/** FNV-1a with them, its upper bits mixed into the lower ones and these into the uppermost. */
 function hashOf(bytes: Uint8Array, from: number, to: number): number {
   let hash = BEGIN;
-  for (let at = from; at < to; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01_00_01_93);
+  for (let at = from; at < to; at++) hash = Math.imul(hash ^ bytes[at]!, FACTOR);
   hash = Math.imul(hash ^ (hash >>> 15), 0x85_eb_ca_6b);
   return hash ^ (hash >>> 13);
 }
