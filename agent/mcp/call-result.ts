@@ -9,7 +9,7 @@ import {
 import { plainName, plainText } from '../../protocols/plain-text.ts';
 import { cutText } from '../tools/registry.ts';
 import type { ToolResult } from '../tools/tool.ts';
-import { isObject } from './inbound.ts';
+import { isObject } from '../../protocols/is-object.ts';
 
 /** What a call returned. */
 export type CallResult = Pick<ToolResult, 'text' | 'isError' | 'images'>;

@@ -15,7 +15,8 @@ import type { RemoteCall, RemoteCaller, RemoteStep } from '../../protocols/remot
 import { formatTraceparent } from '../../protocols/trace.ts';
 import type { SecretMask } from '../tools/secret-mask.ts';
 import { callResult, type CallResult, foreignResult } from './call-result.ts';
-import { CREATED_TASK, isObject } from './inbound.ts';
+import { CREATED_TASK } from './inbound.ts';
+import { isObject } from '../../protocols/is-object.ts';
 import { lostOr } from './call-failure.ts';
 import { outputFault } from './output-fault.ts';
 import type { McpServer } from './server.ts';

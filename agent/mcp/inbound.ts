@@ -4,6 +4,7 @@
  *  - It does not support tasks: the created task becomes a result whose `_meta` contains it.
  */
 import type { Transport } from '@modelcontextprotocol/client';
+import { isObject } from '../../protocols/is-object.ts';
 
 /** In `_meta` of a result: the task that the server created instead of a result. */
 export const CREATED_TASK = 'troupe/created-task';
@@ -68,6 +69,3 @@ const hasValidFields = ({ properties = {}, required = [] }: Readonly<Record<stri
 
 const nameOf = (tool: unknown): string =>
   isObject(tool) && typeof tool['name'] === 'string' ? tool['name'] : '(no name)';
-
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

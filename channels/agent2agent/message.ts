@@ -14,6 +14,7 @@ import type { Payload } from '../../protocols/envelope.ts';
 import { newestSchema } from '../../protocols/models/function-call.ts';
 import type { Waiting } from '../../protocols/task.ts';
 import type { ServedAgent } from './agents.ts';
+import { isObject } from '../../protocols/is-object.ts';
 
 /** Same as that of an idempotency key and of a context in an envelope. */
 const ID_CHARACTERS_MAX = 256;
@@ -135,8 +136,5 @@ const jsonOr = (text: string): unknown => {
     return text;
   }
 };
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const invalid = (message: string): TroupeError => new TroupeError('INVALID_ARGUMENT', message);

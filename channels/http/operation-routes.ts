@@ -18,6 +18,7 @@ import { address, DEFAULT_TENANT } from '../../protocols/address.ts';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { header, parseJson, type Route, type RouteRequest, sendJson } from './route.ts';
+import { isObject } from '../../protocols/is-object.ts';
 
 /** @throws TroupeError UNAUTHORIZED, FORBIDDEN unless the caller is an operator */
 type Authenticate = (
@@ -101,9 +102,6 @@ async function paramsOf(
   // A body that is not an object fails the check.
   return isObject(body) ? { ...body, ...fromPath } : body;
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const fromQuery = (
   properties: Readonly<Record<string, TSchema>>,

@@ -22,7 +22,8 @@ import {
 import { LruMap } from '../../runtime/index.ts';
 import { header } from '../http/route.ts';
 import type { CallContext, McpTool } from './catalog.ts';
-import { answerOf, featuresIn, isObject, type ServerInfo } from './server.ts';
+import { answerOf, featuresIn, type ServerInfo } from './server.ts';
+import { isObject } from '../../protocols/is-object.ts';
 
 /** The one revision without sessions. */
 const REVISION = '2026-07-28';

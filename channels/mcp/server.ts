@@ -30,6 +30,7 @@ import {
 } from './catalog.ts';
 import { failedCall } from './errors.ts';
 import { serveSkills, textParams } from './extension-methods.ts';
+import { isObject } from '../../protocols/is-object.ts';
 
 /** How long clients may cache lists; they also depend on the caller. */
 const LIST_CACHE = { ttlMs: 60_000, cacheScope: 'private' } as const;
@@ -208,9 +209,6 @@ function serveTasks(server: Server, tasks: McpTasks): void {
 
 type TaskParams = { readonly taskId: string };
 const taskParams = textParams(['taskId']);
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const featuresOf = (server: Server, { mcpReq: { envelope } }: ServerContext): ClientFeatures =>
   envelope

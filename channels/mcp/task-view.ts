@@ -5,6 +5,7 @@ import type { CallToolResult, ElicitRequestFormParams } from '@modelcontextproto
 import { isFinal, TASK_RETENTION_MS, type TaskView, type Waiting } from '../../protocols/task.ts';
 import type { McpTask } from './catalog.ts';
 import { textOf } from './errors.ts';
+import { isObject } from '../../protocols/is-object.ts';
 
 /** The one input that a task can wait for at a time; the time makes its key unique. */
 export const inputKeyOf = ({ since }: Waiting): string => `input-${Date.parse(since)}`;
@@ -143,6 +144,3 @@ const jsonOr = (text: string): unknown => {
     return text;
   }
 };
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -16,6 +16,7 @@ import {
 import type { Positions } from './positions.ts';
 import type { Problem } from './checks/problems.ts';
 import type { Config } from './schema/schema.ts';
+import { isObject } from '../../protocols/is-object.ts';
 
 /** A file as it was read; `raw` is whatever JSON5 it holds. */
 export type Document = {
@@ -111,6 +112,3 @@ export class Layers {
     return Object.fromEntries(found);
   }
 }
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
