@@ -120,7 +120,7 @@ export async function serveMcp(
   return { url: `${url}/mcp`, gate, system, audited, faults, rpc: rpcTo(`${url}/mcp`) };
 }
 
-const rpcTo =
+export const rpcTo =
   (url: string): McpGateway['rpc'] =>
   async (method, params, { as = 'alice', capabilities = {}, signal, headers } = {}) => {
     const named = params as { name?: string; taskId?: string; uri?: string; _meta?: object };
