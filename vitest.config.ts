@@ -1,23 +1,18 @@
 /**
- * How vitest runs the tests: which files share a process, in which order files start, and where the
- * entries of the package are. Every test file belongs to exactly one project.
+ * How vitest runs the tests: which files share a process, in which order files start, and what
+ * loads their modules. Every test file belongs to exactly one project.
  */
 import { relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { root } from './tools/install.mjs';
-import { longestFirst, sharedFiles } from './tools/test-files.mjs';
+import { longestFirst, packageEntries, sharedFiles } from './tools/test-files.mjs';
 
-/** The entries of the package as sources, as the `paths` of tsconfig.json have them. */
-const entries = {
-  'troupe/agents': './library/agents.ts',
-  'troupe/client': './library/client.ts',
-  'troupe/hooks': './agent/hooks/define-hooks.ts',
-  'troupe/plugin-sdk': './agent/plugins/plugin-sdk.ts',
-  'troupe/test': './library/test.ts',
-  troupe: './library/index.ts',
-};
+/**
+ * From 22.18 on, Node itself loads TypeScript. That takes a fifth less processor time than vitest's
+ * loader, whose modules read every import through an object.
+ */
+const nodeLoads = Boolean(process.features.typescript);
 
 const shared = sharedFiles();
 
@@ -31,15 +26,16 @@ class LongestFirst extends BaseSequencer {
 
 export default defineConfig({
   resolve: {
-    alias: Object.entries(entries).map(([name, path]) => ({
+    alias: Object.entries(packageEntries).map(([name, replacement]) => ({
       find: new RegExp(`^${name}$`),
-      replacement: fileURLToPath(new URL(path, import.meta.url)),
+      replacement,
     })),
   },
   test: {
     // Forks: LMDB allows one environment of a folder per process, and a crash stays in its process.
     pool: 'forks',
     maxWorkers: 3,
+    experimental: { viteModuleRunner: !nodeLoads },
     sequence: { sequencer: LongestFirst },
     projects: [
       {
@@ -54,7 +50,7 @@ export default defineConfig({
       // files one after the other in a process, which imports each module once
       { extends: true, test: { name: 'shared', include: shared, isolate: false } },
     ],
-    setupFiles: 'test/seed.ts',
+    setupFiles: [...(nodeLoads ? ['tools/test-loader.mjs'] : []), 'test/seed.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },
