@@ -280,7 +280,8 @@ describe('a call of an A2A agent', () => {
     await expect(unknown).rejects.toThrow('the agent reported an error: bad token Bearer ***');
   });
 
-  it('shows data that is nested deeply as such', async () => {
+  // Node 26 writes JSON of any depth, older versions overflow their stack.
+  it('shows data that is nested deeply as such, or as text', async () => {
     const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
     const { send } = await agentOf({
       intercept: ({ method }, response, body) => {
@@ -292,7 +293,9 @@ describe('a call of an A2A agent', () => {
       },
     });
     const step = await send({ message: 'x' });
-    expect(JSON.stringify(step)).toContain('[data that is nested too deeply]');
+    expect(JSON.stringify(step)).toMatch(
+      /\[data that is nested too deeply\]|\[{1000}\\n\[cut: the agent answered more\]/,
+    );
   });
 
   it('limits a large answer, and does not read a huge one', async () => {

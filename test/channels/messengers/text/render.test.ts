@@ -27,6 +27,10 @@ describe.each(Object.keys(FORMATS) as Dialect[])('in %s', (dialect) => {
   });
 });
 
+test('a marker is not joined to a letter above U+FFFF', () => {
+  expect(render('𝒳*word*', 'whatsapp').text).toBe('𝒳\u200a_word_');
+});
+
 const ANSWER = `# Title & more
 
 Some **bold**, *italic*, ~~old~~ \`a<b\` and [a link](https://example.com/x_y?a=1&b=2).
