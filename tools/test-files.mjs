@@ -52,7 +52,7 @@ const sharedFolders = [
  * `runOnNats` runs suites of other files, on another backbone.
  */
 const changesProcess =
-  /\brunOnNats\(|\b(?:memory|cpu)Usage\(|\bvi\.(?:mock|doMock|stub|spyOn|useFakeTimers|setSystemTime)|process\.env(?:\[[^\]]*\]|\.\w+) *=[^=]|delete process\.env|process\.(?:chdir|on|once|emit)\(|\bsetGlobal|\bglobalThis(?:\.\w+|\[[^\]]*\]) *=[^=]/;
+  /\brunOnNats\(|\b(?:memory|cpu)Usage\(|\bvi\.(?:mock|doMock|stub|spyOn|useFakeTimers|setSystemTime)|process\.env(?:\[[^\]]*\]|\.\w+) *=[^=]|delete process\.env|process\.(?:chdir|on|once|emit)\(|Object\.assign\(process\.|\bsetGlobal|\bglobalThis(?:\.\w+|\[[^\]]*\]) *=[^=]/;
 
 /** Seconds that each file took on two cores; `TROUPE_TEST_SECONDS=record npm test` writes it. */
 const secondsFile = join(root, 'test', 'seconds.json');

@@ -86,8 +86,8 @@ describe.skipIf(!server)('beside the shards of a cluster', () => {
   }
 
   /**
-   * Works until some turns of each shard are only in segments. That takes two snapshots of each, and
-   * how many records, and so snapshots, the same messages make depends on how they are grouped.
+   * Works until some turns of each shard are only in segments. That takes two snapshots of each,
+   * and how many records, and so snapshots, the same messages make depends on how they are grouped.
    */
   async function workIntoSegments(system: System, env: string): Promise<void> {
     const { log } = await source(env);
