@@ -152,15 +152,14 @@ const opened = async (api: ServedApi) => {
 describe.each(APIS)('a run on %s', (api) => {
   // one installation for all cases, each of which has a session: its start costs more than a run
   const data = mkdtempSync(join(tmpdir(), 'troupe-shapes-'));
-  let server: ScriptedServer;
-  let troupe: Installation;
+  let served: { readonly server: ScriptedServer; readonly troupe: Installation } | undefined;
   beforeAll(async () => {
-    server = await startModelServer({ api });
-    troupe = await open({ config: configOf(api, server), data });
+    const server = await startModelServer({ api });
+    served = { server, troupe: await open({ config: configOf(api, server), data }) };
   });
   afterAll(async () => {
-    await troupe.stop();
-    await server.close();
+    await served?.troupe.stop();
+    await served?.server.close();
     rmSync(data, { recursive: true, force: true });
   });
 
@@ -173,6 +172,7 @@ describe.each(APIS)('a run on %s', (api) => {
       results = [],
       reasoning,
     } = CASES[name]!;
+    const { server, troupe } = served!;
     const session = `agent:main:${name.replaceAll(/\W+/g, '-')}`;
     const before = server.requests.length;
     server.script(...plans);
