@@ -48,8 +48,9 @@ export const clusterRun = defineScenario({
 /**
  * In a new cell with this number of workers; closed loop with two requests in flight per session.
  */
-async function runs({ folder, pick }: Repeat, workers: number) {
-  const cell = await openProgramCell(join(folder, `of-${workers}`), workers, ownRuns);
+async function runs({ folder, pick, scale }: Repeat, workers: number) {
+  const own = { folder: join(folder, `of-${workers}`), scale };
+  const cell = await openProgramCell(own, workers, ownRuns);
   const client = await cell.gateway.connect();
   await throughput(client, pick(1_500, 500, 10), 'warm');
   const pids = {

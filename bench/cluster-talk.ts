@@ -46,9 +46,10 @@ export const clusterSpawn = defineScenario({
 });
 
 /** A small tree for the warm-up, then a large one. */
-async function trees({ folder, pick }: Repeat, workers: number) {
+async function trees({ folder, pick, scale }: Repeat, workers: number) {
   const shape = pick(TREE, TREE, SMALL_TREE);
-  const cell = await openProgramCell(join(folder, `of-${workers}`), workers, configureTrees);
+  const own = { folder: join(folder, `of-${workers}`), scale };
+  const cell = await openProgramCell(own, workers, configureTrees);
   const client = await cell.gateway.connect();
   await grow(client, 'warm', SMALL_TREE);
   const before = { ms: workersMs(cell), bytes: workersBytes(cell) };
@@ -93,9 +94,9 @@ export const clusterPingpong = defineScenario({
   },
 });
 
-async function turns({ folder, pick }: Repeat, workers: number) {
+async function turns({ folder, pick, scale }: Repeat, workers: number) {
   const pairs = pick(PAIRS, PAIRS, 2);
-  const own = join(folder, `of-${workers}`);
+  const own = { folder: join(folder, `of-${workers}`), scale };
   const cell = await openProgramCell(own, workers, (its) => configurePairs(its, pairs));
   const client = await cell.gateway.connect();
   const rounds = async (count: number, of: number): Promise<Exchanged[]> => {

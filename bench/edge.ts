@@ -55,7 +55,7 @@ export const edge = defineScenario({
   },
   async measure(repeat) {
     const { folder, pick } = repeat;
-    const seconds = pick(8, 2, 0.2);
+    const seconds = pick(8, 2, 0.05);
     const data = join(folder, 'data');
     mkdirSync(data, { recursive: true });
     writeFileSync(join(data, 'troupe.json5'), JSON.stringify(SETTINGS));
@@ -64,7 +64,7 @@ export const edge = defineScenario({
     const program = await startProgram(folder);
     const basic = await basicSender(data);
     const external = await externalSender(data, program);
-    await throughput(program.port, basic, pick(3, 1, 0.1), true);
+    await throughput(program.port, basic, pick(3, 1, 0.05), true);
     const before = processorTimeOf(program.pid).mainMs;
     const taken = await throughput(program.port, basic, seconds, true);
     const threadMs = processorTimeOf(program.pid).mainMs - before;

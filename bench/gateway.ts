@@ -56,7 +56,7 @@ export const gateway = defineScenario({
       idle: pick(10_000, 2_000, 20),
       active: pick(1_000, 500, 10),
       sessions: pick(10_000, 10_000, 20),
-      seconds: pick(8, 3, 1),
+      seconds: pick(8, 3, 0.2),
       warmSeconds: pick(2, 2, 0.2),
       presenceMs: pick(PRESENCE_REST_MS, PRESENCE_REST_MS, 0),
     };

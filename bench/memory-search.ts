@@ -55,7 +55,7 @@ export const memorySearch = defineScenario({
   },
   async measure({ folder, pick }) {
     const times = pick(200, 50, 3);
-    const idleMb = await idleMbOf(folder, pick(10_000, 10_000, 1_000));
+    const idleMb = await idleMbOf(folder, pick(10_000, 10_000, 100));
     const some = new Notes(join(folder, 'some'), pick(10_000, 10_000, 200));
     const few = await searched(some, times);
     const begun = performance.now();

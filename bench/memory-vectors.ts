@@ -68,7 +68,7 @@ export const memoryVectors = defineScenario({
     idleMb: { label: 'private memory of 10,000 chunks with vectors, idle', unit: 'MB' },
   },
   async measure({ folder, pick }) {
-    const idleMb = await idleMbOf(folder, pick(10_000, 10_000, 1_000), modelOf);
+    const idleMb = await idleMbOf(folder, pick(10_000, 10_000, 100), modelOf);
     const nearest = await comparedRows(pick(100_000, 20_000, 500), pick(200, 50, 3));
     const large = new Notes(join(folder, 'large'), pick(100_000, 10_000, 400));
     const asked = pick(200, 50, 3);

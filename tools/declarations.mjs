@@ -87,8 +87,12 @@ export function ensureDeclarations() {
   for (const path of sources) before.set(path, stampOf(join(root, path)));
   const copied = new Set();
   for (const path of entryTypes().values()) copy(relative(types, path), copied);
-  fs.rmSync(types, { recursive: true, force: true });
-  fs.renameSync(partial, types);
+  // Another process may have made them meanwhile, and reads them now.
+  if (isStale()) {
+    fs.rmSync(types, { recursive: true, force: true });
+    fs.renameSync(partial, types);
+  }
+  fs.rmSync(partial, { recursive: true, force: true });
   fs.rmSync(emitted, { recursive: true, force: true });
   fs.writeFileSync(record, JSON.stringify({ inputs: Object.fromEntries(before) }));
 }

@@ -3,9 +3,8 @@
  * of the package. vitest.config.ts uses all of it.
  *
  * A file that shares its process imports the product only once per process instead of once per
- * file: the import of a typical file costs a second of processor time. Files whose tests change the
- * process itself (environment, globals, mocks) or that mostly start other processes run in a
- * process of their own.
+ * file: a process of its own costs a file 1.7 s of processor time. Files whose tests change the
+ * process itself (environment, globals, mocks) run in a process of their own.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
@@ -24,6 +23,7 @@ const sharedFolders = [
   'charts',
   'cli',
   'client',
+  'cluster',
   'compose',
   'conformance',
   'deploy',
@@ -31,6 +31,8 @@ const sharedFolders = [
   'house',
   'import',
   'installation',
+  'kill',
+  'library',
   'loadtest',
   'memory',
   'model',
@@ -41,20 +43,20 @@ const sharedFolders = [
   'sample-agents',
   'servers',
   'sim',
+  'stored',
+  'upgrade',
+  'web',
 ];
 
-/** What a test file contains that measures its process, or changes it for every file after it. */
+/**
+ * What a test file contains that measures its process, or changes it for every file after it.
+ * `runOnNats` runs suites of other files, on another backbone.
+ */
 const changesProcess =
-  /\b(?:memory|cpu)Usage\(|\bvi\.(?:mock|doMock|stub|spyOn|useFakeTimers|setSystemTime)|process\.env(?:\[[^\]]*\]|\.\w+) *=[^=]|delete process\.env|process\.(?:chdir|on|once|emit)\(|\bsetGlobal|\bglobalThis(?:\.\w+|\[[^\]]*\]) *=[^=]/;
+  /\brunOnNats\(|\b(?:memory|cpu)Usage\(|\bvi\.(?:mock|doMock|stub|spyOn|useFakeTimers|setSystemTime)|process\.env(?:\[[^\]]*\]|\.\w+) *=[^=]|delete process\.env|process\.(?:chdir|on|once|emit)\(|Object\.assign\(process\.|\bsetGlobal|\bglobalThis(?:\.\w+|\[[^\]]*\]) *=[^=]/;
 
 /** Seconds that each file took on two cores; `TROUPE_TEST_SECONDS=record npm test` writes it. */
 const secondsFile = join(root, 'test', 'seconds.json');
-
-/**
- * Files that take this long have a process of their own, which starts before the shared ones. It
- * costs 1.7 s of processor time: 18 files of 6 to 8 s took 126 s in 18 processes, and 95 s in two.
- */
-const ownProcessSeconds = 9;
 
 /** The entries of the package as sources, as the `paths` of tsconfig.json have them. */
 export const packageEntries = Object.fromEntries(
@@ -80,10 +82,8 @@ function testsIn(folder) {
 
 /** Paths of the files that share a process, relative to the repository. */
 export function sharedFiles() {
-  const seconds = recordedSeconds();
   return sharedFolders
     .flatMap((folder) => testsIn(`test/${folder}`))
-    .filter((path) => (seconds[path] ?? 0) < ownProcessSeconds)
     .filter((path) => !changesProcess.test(readFileSync(join(root, path), 'utf8')))
     .toSorted();
 }

@@ -4,9 +4,12 @@
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openNats } from '../../runtime/index.ts';
+import { MemoryState } from '../../runtime/state/memory.ts';
 import { openCluster } from '../../test/kill/stored.ts';
 import { startServer } from './cell.ts';
 import { type Program, startGateway, startWorkerProgram } from './program.ts';
+import type { Repeat } from './scenario.ts';
 
 const SHARED_MS = 30_000;
 const LOOK_MS = 50;
@@ -21,16 +24,21 @@ export type ProgramCell = {
   stop(): Promise<void>;
 };
 
+/** Each costs a worker processor time when it starts, and a smoke run measures nothing. */
+const SHARDS_OF_SMOKE = 8;
+
 /**
  * Starts it in an empty folder. Resolves when every worker owns shards. `configure` writes the data
- * folder of a process before its start.
+ * folder of a process before its start. The cell has the product's number of shards, except in a
+ * smoke run.
  */
 export async function openProgramCell(
-  folder: string,
+  { folder, scale }: Pick<Repeat, 'folder' | 'scale'>,
   workers: number,
   configure: (folder: string) => Promise<void>,
 ): Promise<ProgramCell> {
   const server = await startServer(folder);
+  if (scale === 'smoke') await createCell(server.url, SHARDS_OF_SMOKE);
   const folderOf = async (name: string) => {
     const its = join(folder, name);
     await configure(its);
@@ -51,6 +59,19 @@ export async function openProgramCell(
       await server.stop();
     },
   };
+}
+
+/** Processes that open it later take its number of shards. */
+async function createCell(url: string, shards: number): Promise<void> {
+  const { store } = await openNats({
+    servers: [url],
+    name: 'creates the cell',
+    env: 'main',
+    shards,
+    state: () => new MemoryState(),
+    onAlarm: () => {},
+  });
+  await store.close();
 }
 
 /** Resolves when every worker owns shards. */

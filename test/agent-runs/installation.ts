@@ -81,11 +81,18 @@ type InstallOptions = {
 };
 
 /** Starts the installation, and stops it at the end of the test. */
-export async function install({
+export async function install(options: InstallOptions): Promise<Installation> {
+  const troupe = await open({ data: scratchFolder(), ...options });
+  onTestFinished(() => troupe.stop());
+  return troupe;
+}
+
+/** Starts an installation for several tests, which stop it and remove its data folder. */
+export async function open({
   config,
   files = {},
-  data = scratchFolder(),
-}: InstallOptions): Promise<Installation> {
+  data,
+}: InstallOptions & { readonly data: string }): Promise<Installation> {
   const file = write(data, 'troupe.json5', JSON.stringify({ log: { level: 'silent' }, ...config }));
   const loaded = loadConfig({ env: {}, file, flags: { data, port: '0', token: TOKEN } });
   const workspace = (agentId = 'main'): string => {
@@ -95,7 +102,6 @@ export async function install({
     return path;
   };
   const troupe = await startTroupe(loaded.config);
-  onTestFinished(() => troupe.stop());
   for (const [name, text] of Object.entries(files)) write(workspace(), name, text);
   const { url, system } = troupe;
   const stop = () => troupe.stop();

@@ -2,10 +2,14 @@
  * Each provider's real SDK with each shape that its answers have, at the level of a run: the user
  * receives one reply, which is the same over every protocol.
  */
-import { expect, it, describe, onTestFinished } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { SessionRow } from '../../protocols/session.ts';
 import { type ServedApi, shapes, startModelServer } from '../servers/model-server.ts';
 import type { Plan, PlannedCall, ScriptedServer } from '../servers/scripted-server.ts';
-import { install, type Installation, MODELS, PRICE, providerOf } from './installation.ts';
+import { install, type Installation, MODELS, open, PRICE, providerOf } from './installation.ts';
 import type { EndedRun } from './published-events.ts';
 
 const APIS = Object.keys(MODELS) as ServedApi[];
@@ -133,19 +137,32 @@ const CASES: Readonly<Record<string, Case>> = {
   },
 };
 
-const opened = async (api: ServedApi, model: object = {}) => {
+const configOf = (api: ServedApi, server: ScriptedServer) => ({
+  models: { providers: { p: providerOf(api, server) } },
+  // the session of a case is not the main one, which alone has no sandbox by default
+  agents: { defaults: { thinkingLevel: 'high', sandbox: { mode: 'none' } } },
+});
+
+const opened = async (api: ServedApi) => {
   const server = await startModelServer({ api });
   onTestFinished(() => server.close());
-  const troupe = await install({
-    config: {
-      models: { providers: { p: providerOf(api, server, model) } },
-      agents: { defaults: { thinkingLevel: 'high' } },
-    },
-  });
-  return { server, troupe };
+  return { server, troupe: await install({ config: configOf(api, server) }) };
 };
 
 describe.each(APIS)('a run on %s', (api) => {
+  // one installation for all cases, each of which has a session: its start costs more than a run
+  const data = mkdtempSync(join(tmpdir(), 'troupe-shapes-'));
+  let served: { readonly server: ScriptedServer; readonly troupe: Installation } | undefined;
+  beforeAll(async () => {
+    const server = await startModelServer({ api });
+    served = { server, troupe: await open({ config: configOf(api, server), data }) };
+  });
+  afterAll(async () => {
+    await served?.troupe.stop();
+    await served?.server.close();
+    rmSync(data, { recursive: true, force: true });
+  });
+
   it.each(Object.keys(CASES))('that meets %s ends with one reply', async (name) => {
     const {
       plans,
@@ -155,27 +172,29 @@ describe.each(APIS)('a run on %s', (api) => {
       results = [],
       reasoning,
     } = CASES[name]!;
-    const { server, troupe } = await opened(api);
+    const { server, troupe } = served!;
+    const session = `agent:main:${name.replaceAll(/\W+/g, '-')}`;
+    const before = server.requests.length;
     server.script(...plans);
-    const ended = await troupe.run(SESSION, 'what is it?');
+    const ended = await troupe.run(session, 'what is it?');
     expect(ended.row).toMatchObject({ status: 'ok', text: reply, model: `p/${MODELS[api]}` });
     expect(ended.answers.map(({ stop }) => stop)).toEqual(stops);
     expect(ended.results.map(({ result }) => result)).toEqual(results);
     expect(ended.restarts).toBe(restarts);
-    expect(server.requests).toHaveLength(plans.length);
+    expect(server.requests).toHaveLength(before + plans.length);
     if (reasoning !== undefined) {
       expect(ended.reasoning[0]).toBe(reasoning);
       expect(ended.answers[0]?.reasoning ?? '').toBe(reasoning);
     }
-    counted(ended, troupe);
+    counted(ended, troupe.sessionRow(session));
     inOrder(ended);
     if (results.length > 0) sentBack(server, ended);
 
     // the provider accepts the conversation in every case
     server.otherwise(text);
-    const next = await troupe.run(SESSION, 'and then?');
+    const next = await troupe.run(session, 'and then?');
     expect(next.row).toMatchObject({ status: 'ok', text: TEXT });
-    expect(server.requests).toHaveLength(plans.length + 1);
+    expect(server.requests).toHaveLength(before + plans.length + 1);
   });
 
   it('waits as long as a rate limit requires, and then answers', async () => {
@@ -206,12 +225,12 @@ describe.each(APIS)('a run on %s', (api) => {
 });
 
 /** The row, the session and the transcript have the same usage. */
-function counted({ row, answers }: EndedRun, troupe: Installation): void {
+function counted({ row, answers }: EndedRun, session: SessionRow | undefined): void {
   const n = answers.length;
   const usage = { inputTokens: n * CALL.inputTokens, outputTokens: n * CALL.outputTokens };
   const costUsd = expect.closeTo(costOf(n), 12) as number;
   expect(row.usage).toEqual({ ...usage, costUsd });
-  expect(troupe.sessionRow(SESSION)).toMatchObject({
+  expect(session).toMatchObject({
     status: 'idle',
     usage: { ...usage, costUsd },
   });

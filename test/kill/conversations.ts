@@ -137,8 +137,12 @@ async function send(client: GatewayClient, message: Sent): Promise<void> {
   message.accepted = true;
 }
 
-/** The session's queue is full: it accepted nothing, and the client retries later. */
-const isBusy = (error: unknown) => error instanceof TroupeError && /limit/.test(error.message);
+/**
+ * The session's queue is full, or the shard has not written yet after its disk was full: nothing
+ * was accepted, and the client retries later.
+ */
+const isBusy = (error: unknown) =>
+  error instanceof TroupeError && /limit|accepts nothing at present/.test(error.message);
 
 type Line = { readonly role: string; readonly runId: string; readonly text: string };
 

@@ -18,6 +18,8 @@ export type Mutant = {
   readonly seed?: number;
   /** a test file that must fail instead, where the simulation does not run the changed lines */
   readonly test?: string;
+  /** words of the name of a test of it that failed before; it runs first */
+  readonly first?: string;
 };
 
 const SHARD = 'runtime/shard';
@@ -48,6 +50,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'answer before sync',
     breaks: 'durability power: an append is answered before its frame is on the disk',
+    seed: 12,
     changes: [
       {
         file: `${LOG}/embedded-log.ts`,
@@ -82,6 +85,7 @@ export const mutants: readonly Mutant[] = [
     name: 'frame without checksum',
     breaks: 'P3: a damaged frame is read as if it were whole',
     test: DAMAGE,
+    first: 'a frame is damaged that a later one names',
     changes: [
       {
         file: `${LOG}/wal/frame.ts`,
@@ -94,6 +98,7 @@ export const mutants: readonly Mutant[] = [
     name: 'lease honoured after revocation',
     breaks: 'a run begins under a standing lease that its agent does not give any more',
     test: LEASES,
+    first: 'starts no run once its row says',
     changes: [
       {
         file: 'actors/session/effects/check-lease.ts',
@@ -107,6 +112,7 @@ export const mutants: readonly Mutant[] = [
     breaks:
       'an agent with a limit or a budget gives a standing lease, under which it counts no run',
     test: LEASES,
+    first: 'admits each run',
     changes: [
       {
         file: 'actors/agent/slots.ts',
@@ -175,6 +181,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'mailbox floor at the first item',
     breaks: 'B1: the floor passes an entry when its first item has its turn',
+    seed: 9,
     changes: [
       {
         file: `${SHARD}/input/mailbox-input.ts`,
@@ -208,6 +215,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'unknown effects run again',
     breaks: 'G4: a new owner starts a `once` effect that an earlier one had started',
+    seed: 7,
     changes: [
       {
         file: `${SHARD}/commit/after-commit.ts`,
@@ -219,6 +227,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'timers without a generation',
     breaks: 'H2: a timer that was cancelled or armed again still fires',
+    seed: 16,
     changes: [
       {
         file: `${SHARD}/turn/requests.ts`,
@@ -235,6 +244,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'refused append sent again behind the other',
     breaks: 'A4: a refusal means another owner, not a position to correct',
+    seed: 6,
     changes: [
       {
         file: `${SHARD}/commit/journal.ts`,
@@ -257,6 +267,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'snapshot beside an open group',
     breaks: 'T1: rows of turns that are not committed are written as if they were',
+    seed: 21,
     changes: [
       {
         file: `${SHARD}/owned-shard.ts`,
@@ -297,6 +308,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a replaced owner never stops',
     breaks: 'A7: an owner with nothing to append never looks whether it still owns',
+    seed: 5,
     changes: [
       {
         file: `${SHARD}/recovery/upkeep.ts`,
@@ -307,7 +319,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a poisoned repeat',
-    seed: 89,
+    seed: 9,
     breaks: 'K2, E1: an input that has its turn is made poison',
     changes: [
       {
@@ -360,6 +372,7 @@ export const mutants: readonly Mutant[] = [
     name: 'an empty folder for files that are gone',
     breaks: 'a named folder that disappeared is made again, and the agent works without its files',
     test: 'test/runtime/workspaces/folder.test.ts',
+    first: 'while their storage is unreachable',
     changes: [
       {
         file: 'runtime/workspaces/folder.ts',
@@ -372,6 +385,7 @@ export const mutants: readonly Mutant[] = [
     name: 'activity of a schedule',
     breaks: 'messages of schedules keep a session from expiring',
     test: 'test/actors/session/expiry.test.ts',
+    first: 'only messages of people count',
     changes: [
       {
         file: 'actors/session/queue/expiry.ts',

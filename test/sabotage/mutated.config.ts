@@ -1,15 +1,19 @@
 /** vitest with the changes of the mutant that TROUPE_MUTANT names. */
 import { relative } from 'node:path';
-import { mergeConfig } from 'vitest/config';
+import { defineConfig } from 'vitest/config';
 import { root } from '../../tools/install.mjs';
 import base from '../../vitest.config.ts';
 import { mutants } from './mutants.ts';
 import { mutate } from './sabotage.ts';
 
+// one file: no projects, each of which would start a server of its own
+const { projects: _, ...settings } = base.test!;
 const mutant = mutants.find(({ name }) => name === process.env['TROUPE_MUTANT'])!;
 
-export default mergeConfig(base, {
+export default defineConfig({
+  ...base,
   root,
+  test: settings,
   plugins: [
     {
       name: 'sabotage',

@@ -89,18 +89,21 @@ const run = (args: readonly string[], options: ExecFileOptions): Promise<Ended> 
 
 /**
  * Runs a test file on the changed lines (`mutated.config.ts`); undefined when every test passes.
+ * @param only words of the names of the tests that run; default all
  * @throws when no test ran
  */
 export async function runTests(
   mutant: Mutant,
   file: string,
   limitMs: number,
+  only?: string,
 ): Promise<Caught | undefined> {
   for (const change of mutant.changes)
     mutate(mutant, change.file, readFileSync(join(root, change.file), 'utf8'));
   const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
   const config = join('test', 'sabotage', 'mutated.config.ts');
-  const args = [vitest, 'run', file, '--config', config, '--bail', '1', '--reporter', 'json'];
+  const some = only === undefined ? [] : ['--testNamePattern', only];
+  const args = [vitest, 'run', file, '--config', config, '--bail=1', '--reporter=json', ...some];
   const env = { ...process.env, TROUPE_MUTANT: mutant.name };
   const options = { cwd: root, env, timeout: limitMs, killSignal: 'SIGKILL' } as const;
   const { stdout, stderr, killed } = await run(args, options);
@@ -119,15 +122,21 @@ type TestReport = {
   }[];
 };
 
-/** The mutant's test, or its own seed first and then all of them; undefined when it survives. */
+/**
+ * What caught it before, a test of its file or a seed, and then all of them; undefined when it
+ * survives.
+ */
 export async function findFault(
   mutant: Mutant,
   from: number,
   to: number,
   limitMs: number,
 ): Promise<Caught | undefined> {
-  const { seed, test } = mutant;
-  if (test !== undefined) return runTests(mutant, test, limitMs);
+  const { seed, test, first } = mutant;
+  if (test !== undefined) {
+    const failed = first === undefined ? undefined : await runTests(mutant, test, limitMs, first);
+    return failed ?? runTests(mutant, test, limitMs);
+  }
   const bundle = await bundleTrial(mutant);
   const known = seed === undefined ? undefined : await runTrial(bundle, seed, seed, limitMs);
   return known ?? runTrial(bundle, from, to, limitMs);

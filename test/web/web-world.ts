@@ -1,9 +1,9 @@
 /**
- * A browser for the tests of one file, and a gateway with the built page for each test. All are
- * closed; without Chromium the tests are skipped.
+ * A browser for the tests of a process, and a gateway with the built page for each test. Without
+ * Chromium the tests are skipped.
  */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { afterEach, beforeAll, beforeEach } from 'vitest';
 import type { Gateway, GatewayOptions } from '../../channels/index.ts';
 import type { System } from '../../runtime/index.ts';
 import { eventually, gatewayOn, MAIN, TOKEN } from '../channels/gateway/client.ts';
@@ -12,13 +12,27 @@ import { dataFolder, openRealSystem } from '../channels/gateway/real-system.ts';
 import { builtPage } from './built-page.ts';
 import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
 
-/** The browser of a file. @param flags of Chromium */
+/** By flags; they end with the process. A start costs 0.8 s of processor time. */
+const browsers = new Map<string, Browser>();
+
+async function browserWith(flags: readonly string[]): Promise<Browser> {
+  const key = flags.join(' ');
+  const open = browsers.get(key);
+  if (open?.isConnected() === true) return open;
+  const browser = await openChromium(flags);
+  browsers.set(key, browser);
+  return browser;
+}
+
+/**
+ * A browser, which files of the same process share; contexts are closed after each test.
+ * @param flags of Chromium
+ */
 export function useBrowser(flags: readonly string[] = []): () => Browser {
   let browser: Browser | undefined;
   beforeAll(async () => {
-    if (chromiumPath !== undefined) browser = await openChromium(flags);
+    if (chromiumPath !== undefined) browser = await browserWith(flags);
   }, 60_000);
-  afterAll(() => browser?.close());
   beforeEach((context) => {
     if (chromiumPath === undefined) context.skip(NO_CHROMIUM);
   });

@@ -6,6 +6,7 @@ import { connectOperator } from '../../../client/operator-client.ts';
 import type { ErasureCounts, ErasureKind } from '../../../protocols/erasure.ts';
 import { install } from '../../agent-runs/installation.ts';
 import { TOKEN } from '../../channels/gateway/client.ts';
+import { eventually } from '../../runtime/eventually.ts';
 import { scratchFolder } from '../../runtime/config/folder.ts';
 import { openEmbeddingServer } from '../../servers/embedding-server.ts';
 import { callTool, erase, OPEN_CONFIG } from './canary.ts';
@@ -51,8 +52,10 @@ it('vectors of messages and of notes go with the session that wrote them', {
 }, async () => {
   const { server, troupe, vectors, eraseCounted, search } = await stage();
   await callTool(troupe, MAIN, 'write', { path: 'memory/a.md', content: 'Kittens like milk.' });
-  await search();
-  expect(new Set(vectors())).toEqual(new Set(['notes', 'sessions']));
+  await eventually(async () => {
+    await search();
+    expect(new Set(vectors())).toEqual(new Set(['notes', 'sessions']));
+  });
   expect(await eraseCounted('session', TRIAL)).toBeGreaterThan(0);
   expect(new Set(vectors())).toEqual(new Set(['notes']));
   server.texts.length = 0;
@@ -60,8 +63,10 @@ it('vectors of messages and of notes go with the session that wrote them', {
   expect(server.texts.flat().filter((text) => /^## user[^]*Tom/.test(text))).toEqual([]);
 
   await callTool(troupe, DESK, 'write', { path: 'memory/b.md', content: 'A kitten of Miu.' });
-  await search();
-  expect(vectors()).toContain('notes');
+  await eventually(async () => {
+    await search();
+    expect(vectors()).toContain('notes');
+  });
   expect(await eraseCounted('session', DESK)).toBeGreaterThan(0);
   expect(vectors()).toEqual([]);
 });
@@ -69,8 +74,10 @@ it('vectors of messages and of notes go with the session that wrote them', {
 it('all vectors go with their tenant', { timeout: 120_000 }, async () => {
   const { troupe, vectors, eraseCounted, search } = await stage();
   await callTool(troupe, MAIN, 'write', { path: 'memory/a.md', content: 'Kittens like milk.' });
-  await search();
-  expect(new Set(vectors())).toEqual(new Set(['notes', 'sessions']));
+  await eventually(async () => {
+    await search();
+    expect(new Set(vectors())).toEqual(new Set(['notes', 'sessions']));
+  });
   expect(await eraseCounted('tenant', 'default')).toBeGreaterThan(2);
   expect(vectors()).toEqual([]);
 });

@@ -340,12 +340,13 @@ test('a search that waits for another one ends when it is aborted', async () => 
   embedder.delayMs = 1_500;
   const { ask } = opened({ embedder });
   const first = ask('cat');
+  let isFirstDone = false;
+  void first.finally(() => (isFirstDone = true));
   const control = new AbortController();
   const reason = new Error('no longer needed');
   setTimeout(() => control.abort(reason), 20);
-  const begun = performance.now();
   await expect(ask('bill', { signal: control.signal })).rejects.toBe(reason);
-  expect(performance.now() - begun).toBeLessThan(1_000);
+  expect(isFirstDone).toBe(false);
   expect(await first).toMatchObject({ mode: 'hybrid' });
 });
 

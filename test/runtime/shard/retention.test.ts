@@ -50,16 +50,21 @@ it('the next snapshot of a large shard is due when the journal is half as large 
   await shard.take('w1');
   await shard.ask('busy', { type: 'do', ms: 1_000_000 });
   const padding = 'x'.repeat(30_000);
-  for (let i = 0; i < 8; i++) void shard.ask('busy', { type: 'soft', padding }).catch(() => {});
-  await eventually(() => expect(shard.cache.count(0, 'stash')).toBe(8));
-  await eventually(async () => {
-    await shard.ask('a');
-    expect((await shard.snapshots()).at(-1)?.bytes ?? 0).toBeGreaterThan(8 * 30_000);
-  });
+  /** Each waits in the stash: its record contains the padding, as its row does. */
+  const addTo = async (stashed: number) => {
+    for (let n = shard.cache.count(0, 'stash'); n < stashed; n++)
+      void shard.ask('busy', { type: 'soft', padding }).catch(() => {});
+    await eventually(() => expect(shard.cache.count(0, 'stash')).toBe(stashed));
+  };
+  await addTo(8);
+  // On request: one that is made by itself begins at any of the eight.
+  await shard.owner.trimmedAll();
   const made = await shard.snapshots();
+  expect(made.at(-1)!.bytes).toBeGreaterThan(8 * 30_000);
   await shard.askTimes(50);
+  expect(shard.owner.status()).not.toHaveProperty('snapshotDueMs');
   expect(await shard.snapshots()).toEqual(made);
-  await shard.askTimes(5, 'a', { padding });
+  await addTo(13);
   await eventually(async () => {
     await shard.ask('a');
     expect((await shard.snapshots()).length).toBeGreaterThan(made.length);
