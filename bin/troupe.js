@@ -49,7 +49,7 @@ function keepCompiledCode() {
 }
 
 /**
- * The program is some hundred files beside each other. Node looks for each by several calls to the
+ * The program is many files beside each other. Node looks for each by several calls to the
  * file system, which takes a quarter of the time of a short command. Their address is known, so
  * where Node allows it (22.15) the answer is given here.
  */
