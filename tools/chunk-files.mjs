@@ -3,7 +3,7 @@
  *
  * Why: esbuild makes a chunk for each set of entries and lazy imports that share code, and cannot
  * merge them. `troupe start` would load 260 files, most of which are apart only because some rare
- * command needs a few of them. That takes a quarter of its processor time until it is ready.
+ * command needs a few of them. That takes an eighth of its processor time until it is ready.
  *
  * How: each entry and lazy import is a load of chunks, and frequent programs are loads that count
  * more. A file costs each load of it its bytes and a constant. Two files become one while that
