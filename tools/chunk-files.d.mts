@@ -1,5 +1,5 @@
 /** What is used of a chunk in esbuild's metafile. */
-type Chunk = {
+export type Chunk = {
   readonly bytes: number;
   readonly entryPoint?: string;
   readonly imports: readonly {

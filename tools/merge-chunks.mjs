@@ -11,19 +11,36 @@ import { chunkFiles, withImports } from './chunk-files.mjs';
 
 const hashOf = (text) => createHash('sha256').update(text).digest('hex').slice(0, 8).toUpperCase();
 
-/** The name of each file, without extension, by its chunks. */
-function namesOf(files, outputs, entryPoints) {
-  const fileOf = new Map(files.flatMap((members) => members.map((path) => [path, members])));
+/** The chunks as one graph in which each of a file stands for all of them. */
+const asFiles = (files, outputs) =>
+  Object.fromEntries(
+    files.flatMap(([first, ...others]) => {
+      const all = [first, ...others];
+      const imports = all.flatMap((path) => [{ path }, ...outputs[path].imports]);
+      return [
+        [first, { imports }],
+        ...others.map((path) => [path, { imports: [{ path: first }] }]),
+      ];
+    }),
+  );
+
+/**
+ * The name of each file, without extension, by its chunks. The names of chunks have a hash of their
+ * content; that of a file has one of all chunks that it can load.
+ * @param files the chunks of each, by path, which `outputs` of esbuild describe
+ * @param entryPoints sources of entries by their name, which gets no hash
+ */
+export function namesOf(files, outputs, entryPoints) {
+  const graph = asFiles(files, outputs);
   const given = new Map(Object.entries(entryPoints).map(([name, source]) => [source, name]));
   return new Map(
     files.map((members) => {
       const [path] = members;
       const own = given.get(outputs[path].entryPoint);
       if (own !== undefined) return [members, own];
-      const reached = [...withImports(members, outputs, () => true)];
-      const all = new Set(reached.flatMap((each) => fileOf.get(each)));
+      const reached = [...withImports(members, graph, () => true)].toSorted();
       const base = members.length > 1 ? 'shared' : basename(path).replace(/-\w+\.js$/, '');
-      return [members, `${base}-${hashOf([...all].toSorted().join(' '))}`];
+      return [members, `${base}-${hashOf([...members, ...reached].join(' '))}`];
     }),
   );
 }

@@ -1,6 +1,7 @@
 /** Which chunks of the program become one file (tools/chunk-files.mjs). */
 import { expect, test } from 'vitest';
 import { chunkFiles } from '../../tools/chunk-files.mjs';
+import { namesOf } from '../../tools/merge-chunks.mjs';
 
 type Chunks = Parameters<typeof chunkFiles>[0];
 const start = 'cli/processes/start.ts';
@@ -66,4 +67,28 @@ test('a file stays below the size that V8 parses in little memory', () => {
   const chunks = Object.fromEntries(names.map((name) => [name, { ...chunk([]), bytes: 70_000 }]));
   const sizes = filesOf({ ...chunks, start: chunk(names, start) }).map((x) => x.split('+').length);
   expect(Math.max(...sizes)).toBe(4);
+});
+
+// Bug hunted: a file kept its name although one that it imports got another one, so a process of
+// the former build that loads it late would have two of some modules.
+test('the name of a file changes with each chunk that it can load', () => {
+  const namesWith = (last: string) => {
+    const outputs = {
+      'main.js': chunk(['use-1'], 'cli/main.ts'),
+      'use-1.js': chunk(['x-1']),
+      'x-1.js': chunk([]),
+      'y-1.js': chunk(['z-1']),
+      // lazily, so that all files reach the same chunks
+      'z-1.js': chunk(['use-1']),
+      [`${last}.js`]: chunk([]),
+    };
+    const files = [['main.js'], ['use-1.js'], ['x-1.js', 'y-1.js'], ['z-1.js', `${last}.js`]];
+    return [...namesOf(files, outputs, { troupe: 'cli/main.ts' }).values()];
+  };
+  const [main, ...before] = namesWith('w-1');
+  const [mainAfter, ...after] = namesWith('w-2');
+  expect([main, mainAfter]).toEqual(['troupe', 'troupe']);
+  expect(before.filter((name) => after.includes(name))).toEqual([]);
+  expect(namesWith('w-1')).toEqual([main, ...before]);
+  expect(new Set(before).size).toBe(3);
 });
