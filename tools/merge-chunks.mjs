@@ -11,7 +11,7 @@ import { chunkFiles, withImports } from './chunk-files.mjs';
 
 const hashOf = (text) => createHash('sha256').update(text).digest('hex').slice(0, 8).toUpperCase();
 
-/** The chunks as one graph in which each of a file stands for all of them. */
+/** The graph of chunks in which a chunk imports all that its file contains and imports. */
 const asFiles = (files, outputs) =>
   Object.fromEntries(
     files.flatMap(([first, ...others]) => {
