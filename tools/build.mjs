@@ -1,7 +1,8 @@
 /**
  * Builds the program and its web page into dist/.
  *
- *   cli/main.ts  -> dist/troupe.js (ES modules, split, so that a lazy import() stays lazy), and
+ *   cli/main.ts  -> dist/troupe.js (ES modules, split, so that a lazy import() stays lazy; chunks
+ *                   that are mostly loaded together are merged), and
  *                   dist/page-reader.js, the thread that reads large pages;
  *                   dist/plugin-sdk.js and dist/serve-plugin.js, which are bundled into plugins
  *   web/main.tsx -> dist/web/      (minified, split; the other files of web/ are copied), with the
@@ -27,6 +28,7 @@ import { directImports } from './direct-imports.mjs';
 import { lightHttp } from './light-http.mjs';
 import { lightPackages } from './light-packages.mjs';
 import { ensureInstalled, root } from './install.mjs';
+import { buildMerged } from './merge-chunks.mjs';
 
 const dist = join(root, 'dist');
 const record = join(dist, 'build.json');
@@ -259,7 +261,7 @@ function inputsOf(results) {
     ...copiedFiles().values(),
     'package-lock.json',
     'tsconfig.json',
-    'tools/build.mjs',
+    ...['build', 'chunk-files', 'merge-chunks'].map((name) => `tools/${name}.mjs`),
   ];
 }
 
@@ -300,6 +302,12 @@ function presentOf(entryPoints) {
     : Object.fromEntries(Object.entries(entryPoints).filter(([, path]) => isThere(path)));
 }
 
+/** The program is the only bundle for Node with chunks. */
+const bundled = (esbuild, options) =>
+  options.platform === 'node' && options.splitting
+    ? buildMerged(esbuild, options)
+    : esbuild.build(options);
+
 /** Builds everything. @throws esbuild's BuildFailure, whose errors esbuild has printed */
 export async function build() {
   const esbuild = await import('esbuild');
@@ -309,7 +317,7 @@ export async function build() {
   const present = [program, pluginParts, client, ...pageBundles, taskAppBundle, sdk]
     .map((options) => ({ ...options, entryPoints: presentOf(options.entryPoints) }))
     .filter(({ entryPoints }) => Object.keys(entryPoints).length > 0);
-  const results = await Promise.all(present.map((options) => esbuild.build(options)));
+  const results = await Promise.all(present.map((options) => bundled(esbuild, options)));
   const outputs = results.flatMap((result) => result.outputFiles).map(asPage);
   // Chunks are written before the entry that imports them.
   const ordered = outputs.toSorted((a, b) => Number(a.path === bundle) - Number(b.path === bundle));

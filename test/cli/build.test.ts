@@ -29,3 +29,22 @@ test('the files of the program are ASCII', () => {
     [...files].filter(([, text]) => /[\u0080-\uffff]/.test(text)).map(([name]) => name),
   ).toEqual([]);
 });
+
+// Bug hunted: a file that is loaded while it loads another one sees names without values.
+test('the files of the program do not import each other in a circle', () => {
+  const imports = new Map(
+    [...programFiles()].map(([name, text]) => [
+      name,
+      [...text.matchAll(/(?:from|import) ?"\.\/([^"]+\.js)"/g)].map(([, next]) => next!),
+    ]),
+  );
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const visit = (name: string, path: readonly string[]): void => {
+    if (path.includes(name)) circles.push([...path, name].join(' > '));
+    else if (!done.has(name)) for (const next of imports.get(name)!) visit(next, [...path, name]);
+    done.add(name);
+  };
+  for (const name of imports.keys()) visit(name, []);
+  expect(circles).toEqual([]);
+});
