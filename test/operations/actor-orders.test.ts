@@ -62,11 +62,11 @@ it('erases the history of an actor, with and without bodies, and what follows is
     );
   // The first message is the title of the session, which is state.
   await troupe.run(KEY, 'echo first');
-  for (const of of [actor, 'default/agent/main']) {
+  for (const each of [actor, 'default/agent/main']) {
     await troupe.run(KEY, 'echo secret');
-    await eventually(async () => expect((await inputs(of)).length).toBeGreaterThan(0));
-    expect(await call('actors.eraseHistory', { actor: of })).toEqual({ status: 'active' });
-    expect((await inputs(of)).filter((input: string) => input.startsWith('sys.'))).toEqual([]);
+    await eventually(async () => expect((await inputs(each)).length).toBeGreaterThan(0));
+    expect(await call('actors.eraseHistory', { actor: each })).toEqual({ status: 'active' });
+    expect((await inputs(each)).filter((input: string) => input.startsWith('sys.'))).toEqual([]);
   }
   // Of a session, bodies are kept: nothing of them can be read or replayed.
   await call('actors.eraseHistory', { actor });

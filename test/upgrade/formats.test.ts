@@ -20,10 +20,10 @@ import {
 } from '../../runtime/shard/commit/records.ts';
 import type { NodeStatus } from '../../runtime/index.ts';
 
-vi.mock(import('../../runtime/shard/commit/formats.ts'), async (original) => {
-  const { FORMATS } = await original();
+vi.mock(import('../../runtime/shard/commit/formats.ts'), () => {
+  const first = { format: 1, oldestReader: 1, headerBytes: 7, since: '0.1.0', changes: 'header' };
   const next = { format: 2, oldestReader: 2, headerBytes: 11, since: '99', changes: 'longer' };
-  return { FORMATS: [...FORMATS, next] };
+  return { FORMATS: [first, next] };
 });
 
 const SUBJECT = 'cell.local';

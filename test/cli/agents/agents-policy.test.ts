@@ -59,8 +59,8 @@ describe('troupe agents policy', () => {
   });
 
   it('lists the known agents for an unknown id', async () => {
-    for (const of of [{ from: 'writr' }, { from: 'main', to: 'writr' }])
-      await expect(policies(TWO, of)).rejects.toThrow(
+    for (const pair of [{ from: 'writr' }, { from: 'main', to: 'writr' }])
+      await expect(policies(TWO, pair)).rejects.toThrow(
         "no agent 'writr' is configured; available: main, writer",
       );
   });
