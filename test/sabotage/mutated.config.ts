@@ -13,7 +13,8 @@ const mutant = mutants.find(({ name }) => name === process.env['TROUPE_MUTANT'])
 export default defineConfig({
   ...base,
   root,
-  test: settings,
+  // A plugin changes what vitest loads, not what Node loads.
+  test: { ...settings, experimental: { viteModuleRunner: true } },
   plugins: [
     {
       name: 'sabotage',

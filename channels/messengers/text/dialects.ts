@@ -63,8 +63,8 @@ const withoutMarkers = (text: string): string =>
   });
 
 const MARKERS = { bold: ['*', '*'], italic: ['_', '_'], strike: ['~', '~'] } as const;
-/** With the flag `u`, Node 26 finds no character above U+FFFF before the end of a text. */
-const LETTERS: Joins = { before: /[\p{L}\p{N}\p{M}]$/v, after: /^[\p{L}\p{N}\p{M}]/v };
+/** Without `(?<=`, Node 26 finds no character above U+FFFF before the end of a text. */
+const LETTERS: Joins = { before: /(?<=[\p{L}\p{N}\p{M}])$/u, after: /^[\p{L}\p{N}\p{M}]/u };
 /** Slack allows few punctuation marks beside a marker. */
 const SLACK_JOINS: Joins = { before: /[^\s.,([{!?=-]$/, after: /^[^\s.,\])}!?=-]/ };
 
