@@ -15,7 +15,8 @@
  *
  * Invariants:
  *  1. Chunks are beside troupe.js, so `new URL('./web/', import.meta.url)` means dist/web in each.
- *  2. The chunks of an older build stay for a day, so that a running program can load its own.
+ *  2. The chunks of an older build stay for a day after the next one, so that a running program can
+ *     load its own.
  *  3. dist/build.json names every input with size and time, to detect a stale build, and every
  *     output.
  */
@@ -228,6 +229,15 @@ function writeWhole(path, contents, mode = 0o666) {
   fs.renameSync(partial, path);
 }
 
+/** The day of the chunks that this build replaces begins now: a running program may need them. */
+function keepLastBuild() {
+  if (!fs.existsSync(record)) return;
+  const { outputs = [] } = JSON.parse(fs.readFileSync(record, 'utf8'));
+  const now = new Date();
+  for (const path of outputs.map(inRoot))
+    if (dirname(path) === dist && fs.existsSync(path)) fs.utimesSync(path, now, now);
+}
+
 function removeOldChunks(kept, ageMsMax) {
   for (const entry of fs.readdirSync(dist, { withFileTypes: true })) {
     const path = join(dist, entry.name);
@@ -330,6 +340,7 @@ export async function build() {
   const written = [...outputs.map((file) => file.path), ...[...copied.keys()].map(inRoot)];
   const outputPaths = written.map((path) => relative(root, path));
   const made = { inputs: Object.fromEntries(stamps), outputs: outputPaths };
+  keepLastBuild();
   writeWhole(record, JSON.stringify(made, null, 1));
   removeOldChunks(new Set(written), chunkAgeMsMax);
   for (const served of ['sdk', 'web']) removeOldFiles(join(dist, served), new Set(written));
