@@ -263,6 +263,16 @@ const stampOf = (path) => {
   return `${size} ${mtimeMs}`;
 };
 
+/** What decides what is written, beside the sources. */
+const parts = [
+  'build',
+  'chunk-files',
+  'direct-imports',
+  'light-http',
+  'light-packages',
+  'merge-chunks',
+];
+
 function inputsOf(results) {
   const bundled = results.flatMap((result) => Object.keys(result.metafile.inputs));
   const ours = bundled.filter((path) => !path.startsWith('node_modules/') && !path.includes(':'));
@@ -271,7 +281,7 @@ function inputsOf(results) {
     ...copiedFiles().values(),
     'package-lock.json',
     'tsconfig.json',
-    ...['build', 'chunk-files', 'merge-chunks'].map((name) => `tools/${name}.mjs`),
+    ...parts.map((name) => `tools/${name}.mjs`),
   ];
 }
 

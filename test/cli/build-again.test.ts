@@ -56,3 +56,21 @@ test('chunks stay for a day after the build that replaces them', async () => {
   expect(late()).toHaveLength(1);
   expect(late()).not.toEqual(first);
 });
+
+// Bug hunted: a changed list of light-packages.mjs did not lead to a build.
+test('each part of the build makes its result stale', async () => {
+  const { build, isStale, folder } = await smallProgram();
+  await build();
+  expect(isStale()).toBe(false);
+  const text = fs.readFileSync(join(folder, 'tools/build.mjs'), 'utf8');
+  const parts = [...text.matchAll(/from '\.\/([\w-]+)\.mjs'/g)].map(([, name]) => name!);
+  expect(parts).toContain('light-packages');
+  for (const name of parts.filter((each) => each !== 'install')) {
+    const path = join(folder, `tools/${name}.mjs`);
+    const { mtime } = fs.statSync(path);
+    fs.utimesSync(path, new Date(), new Date());
+    expect([name, isStale()]).toEqual([name, true]);
+    fs.utimesSync(path, mtime, mtime);
+    expect([name, isStale()]).toEqual([name, false]);
+  }
+});
