@@ -13,7 +13,7 @@ export type TaskAnswer = {
   readonly digest: string;
 };
 
-/** The JSON of a text; the text itself when it is not JSON, or is nested too deep to be an input. */
+/** The JSON of a text; the text itself when it is not JSON, or is nested too deep. */
 export function jsonOrText(text: string): unknown {
   if (isTooDeep(text)) return text;
   try {
