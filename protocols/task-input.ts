@@ -3,6 +3,7 @@
  */
 import { hash } from 'node:crypto';
 import { TroupeError } from './errors.ts';
+import { isTooDeep } from './json-depth.ts';
 
 /** An input that was accepted, in the row of its task. */
 export type TaskAnswer = {
@@ -11,6 +12,16 @@ export type TaskAnswer = {
   /** `inputDigest` */
   readonly digest: string;
 };
+
+/** The JSON of a text; the text itself when it is not JSON, or is nested too deep. */
+export function jsonOrText(text: string): unknown {
+  if (isTooDeep(text)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
 
 /** The same for equal JSON values, whatever the order of their fields. */
 export const inputDigest = (input: unknown): string =>

@@ -5,6 +5,7 @@
  * Invariant: `done().text` is the concatenation of all emitted text deltas (model.ts, 1).
  */
 import { defined } from '../../protocols/defined.ts';
+import { isTooDeep } from '../../protocols/json-depth.ts';
 import type {
   Continuation,
   ModelDone,
@@ -156,9 +157,16 @@ const otherThan = (ids: readonly string[], id: string): string => {
 
 const closeCall = ({ id, name, json }: OpenCall): ToolCall => ({ id, name, args: parseArgs(json) });
 
-/** Models may write invalid JSON; the tool's validation then reports it to the model. */
+/** Arguments are stored within other values, which may be nested 100 levels deep. */
+const ARGS_DEPTH_MAX = 64;
+
+/**
+ * Models may write invalid JSON, or JSON that cannot be stored; the tool's validation then reports
+ * it to the model.
+ */
 const parseArgs = (json: string): unknown => {
   if (json.trim() === '') return {};
+  if (isTooDeep(json, ARGS_DEPTH_MAX)) return json;
   try {
     return JSON.parse(json) as unknown;
   } catch {

@@ -13,6 +13,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { Payload } from '../../protocols/envelope.ts';
 import { newestSchema } from '../../protocols/models/function-call.ts';
 import type { Waiting } from '../../protocols/task.ts';
+import { jsonOrText } from '../../protocols/task-input.ts';
 import type { ServedAgent } from './agents.ts';
 import { isObject } from '../../protocols/is-object.ts';
 
@@ -120,7 +121,7 @@ export function readingsOf({ parts }: Message): readonly [unknown, unknown] {
   const data = parts.find(({ content }) => content?.$case === 'data')?.content;
   if (data?.$case === 'data') return [data.value, data.value];
   const text = textOf(parts);
-  return [text, jsonOr(text)];
+  return [text, jsonOrText(text)];
 }
 
 /** A message without a context begins one, which a repeat of it finds again. */
@@ -128,13 +129,5 @@ export const ownContextOf = (sub: string, { messageId }: Message): string =>
   `a2a-${createHash('sha256')
     .update(JSON.stringify([sub, messageId]))
     .digest('base64url')}`;
-
-const jsonOr = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-};
 
 const invalid = (message: string): TroupeError => new TroupeError('INVALID_ARGUMENT', message);

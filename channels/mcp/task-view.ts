@@ -3,6 +3,7 @@
  */
 import type { CallToolResult, ElicitRequestFormParams } from '@modelcontextprotocol/server';
 import { isFinal, TASK_RETENTION_MS, type TaskView, type Waiting } from '../../protocols/task.ts';
+import { jsonOrText } from '../../protocols/task-input.ts';
 import type { McpTask } from './catalog.ts';
 import { textOf } from './errors.ts';
 import { isObject } from '../../protocols/is-object.ts';
@@ -134,13 +135,5 @@ export const inputOf = (
   if (isForm(schema)) return content;
   const value = content[VALUE];
   if (schema !== undefined && PLAIN.has(String(schema['type']))) return value;
-  return typeof value === 'string' ? jsonOr(value) : value;
-};
-
-const jsonOr = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return typeof value === 'string' ? jsonOrText(value) : value;
 };

@@ -10,6 +10,7 @@ import { type ActionSpec, majorOf } from '../action.ts';
 import { defined } from '../defined.ts';
 import type { Envelope, EnvelopeHead } from '../envelope.ts';
 import { TroupeError } from '../errors.ts';
+import { isTooDeep, JSON_DEPTH_MAX } from '../json-depth.ts';
 import type { TaskView, WireRefusal } from '../task.ts';
 
 /** A function definition for models. */
@@ -160,6 +161,10 @@ const noSuchFunction = (name: string): TroupeError => {
 const argumentsIn = ({
   function: { name, arguments: text },
 }: FunctionCall): Record<string, unknown> => {
+  if (isTooDeep(text)) {
+    const fault = `are nested more than ${JSON_DEPTH_MAX} deep`;
+    throw new TroupeError('INVALID_ARGUMENT', `the arguments of ${name} ${fault}`);
+  }
   let value: unknown;
   try {
     value = text.trim() === '' ? {} : JSON.parse(text);

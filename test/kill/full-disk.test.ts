@@ -44,10 +44,13 @@ test.skipIf(!hasPrlimit())(
           code: 'UNAVAILABLE',
         });
       enough.abort();
+      // A connection that ended refuses with the same code.
+      expect([program.exit, client.state]).toMatchObject([null, { kind: 'open' }]);
       // In the last round the program ends on the full disk.
       if (round < ROUNDS - 1) {
         emptyDisk(program.pid);
         await loading;
+        expect([program.exit, client.state]).toMatchObject([null, { kind: 'open' }]);
         await conversations.repeatUnanswered(client);
         await account(client, conversations.sent);
       }

@@ -44,6 +44,12 @@ export class TestProgram {
     return this.#running.child.pid!;
   }
 
+  /** Its exit code or the signal that ended it; null while it runs. */
+  get exit(): number | string | null {
+    const { exitCode, signalCode } = this.#running!.child;
+    return exitCode ?? signalCode;
+  }
+
   /** Resolves when the program is ready. Closes the store that `killAndOpenStore` opened. */
   async start(): Promise<void> {
     await this.#closeStore();

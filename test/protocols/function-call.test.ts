@@ -112,6 +112,11 @@ describe('a call', () => {
     expect(() => envelopeOfCall(call(text), head, [hello])).toThrow(/the arguments of greeter__/);
   });
 
+  it('with arguments that are nested too deep is refused', () => {
+    const text = `{"name":${'['.repeat(300)}${']'.repeat(300)}}`;
+    expect(() => envelopeOfCall(call(text), head, [hello])).toThrow(/nested more than 256 deep/);
+  });
+
   it('of an unknown function is refused with the name of the action', () => {
     expect(() => envelopeOfCall(call('{}', 'greeter__say_bye-v1'), head, [hello])).toThrow(
       /version 1 of greeter.say_bye/,

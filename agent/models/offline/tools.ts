@@ -9,6 +9,7 @@
  *  - a question about the time, or about the value of an expression, if there is a tool `clock` or
  *    `calculate`
  */
+import { isTooDeep } from '../../../protocols/json-depth.ts';
 import { withoutQuotes } from '../../context/envelope.ts';
 import type { ToolSpec } from '../model.ts';
 import { withoutDirectives } from './directives.ts';
@@ -71,6 +72,8 @@ const jsonAt = (text: string, from: number): { value: unknown; end: number } => 
   const start = text.indexOf('{', from);
   const end = closingBrace(text, start);
   const json = text.slice(start, end);
+  // `JSON.stringify` would overflow the stack of some versions of Node.
+  if (isTooDeep(json)) return { value: json, end };
   try {
     return { value: JSON.parse(json) as unknown, end };
   } catch {

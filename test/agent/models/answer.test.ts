@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Answer } from '../../../agent/models/answer.ts';
+import { askedIn } from '../../../agent/models/offline/tools.ts';
 
 const continuation = { provider: 'p', model: 'm', blocks: [{ type: 'tool_use', id: 'c1' }] };
 
@@ -29,5 +30,26 @@ describe('a truncated answer', () => {
     whole.openCall(0, 'c1', 'read');
     whole.continueWith(continuation);
     expect(whole.done()).toMatchObject({ stop: 'tools', continuation });
+  });
+});
+
+it('has arguments that are nested too deep to be stored as text, which the tool refuses', () => {
+  const nested = (depth: number) => `{"a":`.repeat(depth) + '1' + '}'.repeat(depth);
+  const answer = new Answer();
+  for (const [at, json] of [nested(64), nested(65), nested(100_000)].entries()) {
+    answer.openCall(at, `c${at}`, 'write');
+    answer.callArgs(at, json);
+  }
+  answer.stop('tools');
+  answer.end();
+  const { calls } = answer.done();
+  expect(calls.map(({ args }) => typeof args)).toEqual(['object', 'string', 'string']);
+});
+
+it('of the offline model has arguments that are nested too deep as text', () => {
+  const json = `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+  const write = { name: 'write', description: '', parameters: { type: 'object' } };
+  expect(askedIn(`call write ${json}`, [write])).toMatchObject({
+    rounds: [[{ name: 'write', args: json }]],
   });
 });
