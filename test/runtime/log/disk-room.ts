@@ -13,8 +13,14 @@ export const hasPrlimit = (): boolean => {
   }
 };
 
-/** From now on no write of the process to a file succeeds. */
-export const fillDisk = (pid: number): void => limit(pid, '1:unlimited');
+/**
+ * From now on no write of the process to a file succeeds, except to its first bytes. A full disk
+ * does not refuse to overwrite either: the headers of LMDB are there, and when a write of them
+ * fails, LMDB cannot be used any more until it is opened again.
+ */
+export const fillDisk = (pid: number): void => limit(pid, `${HEADER_BYTES}:unlimited`);
+
+const HEADER_BYTES = 8_192;
 
 export const emptyDisk = (pid: number): void => limit(pid, 'unlimited:unlimited');
 
