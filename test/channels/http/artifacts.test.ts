@@ -217,9 +217,12 @@ describe('files over HTTP', () => {
     const get = artifacts.get.bind(artifacts);
     let reading = 0;
     let most = 0;
+    let continueAll = () => {};
+    const fourRead = new Promise<void>((resolve) => (continueAll = resolve));
     artifacts.get = async (...file) => {
       most = Math.max(most, ++reading);
-      await new Promise((resolve) => setImmediate(resolve));
+      if (reading === 4) setTimeout(continueAll, 20);
+      await fourRead;
       return get(...file).finally(() => reading--);
     };
     const answers = await Promise.all(Array.from({ length: 40 }, () => fetched(artifact_uri)));
