@@ -164,7 +164,7 @@ const ARGS_DEPTH_MAX = 64;
  * Models may write invalid JSON, or JSON that cannot be stored; the tool's validation then reports
  * it to the model.
  */
-const parseArgs = (json: string): unknown => {
+export const parseArgs = (json: string): unknown => {
   if (json.trim() === '') return {};
   if (isTooDeep(json, ARGS_DEPTH_MAX)) return json;
   try {

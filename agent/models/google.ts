@@ -19,7 +19,7 @@ import type {
 } from '@google/genai';
 import { defined } from '../../protocols/defined.ts';
 import { BUILT_IN_PROVIDERS } from '../../protocols/models/model-providers.ts';
-import type { Answer } from './answer.ts';
+import { type Answer, parseArgs } from './answer.ts';
 import { type Connection, modelOf, type OpenConnection, openConnection } from './connection.ts';
 import {
   argsObject,
@@ -218,8 +218,12 @@ const readPart = (part: Part, answer: Answer, received: Received): void => {
     const { id, name, args } = part.functionCall;
     const key = received.calls++;
     answer.openCall(key, id || portableId(`${received.prefix}_${key}`), name as string);
-    answer.wholeCallArgs(key, JSON.stringify(args ?? {}));
-  } else if (part.text !== undefined) {
+    const json = JSON.stringify(args ?? {});
+    answer.wholeCallArgs(key, json);
+    const stored = { ...part.functionCall, args: argsObject(parseArgs(json)) };
+    return keep({ ...part, functionCall: stored }, received.parts);
+  }
+  if (part.text !== undefined) {
     if (part.thought) answer.reasoning(part.text);
     else answer.text(part.text);
   }

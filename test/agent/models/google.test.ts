@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createGoogleProvider } from '../../../agent/models/google.ts';
 import type { ModelRequest } from '../../../agent/models/model.ts';
 import { systemClock as clock } from '../../../runtime/clock/clock.ts';
+import { unfitValue } from '../../../runtime/statechart/values.ts';
 import { startGoogleServer } from '../../servers/google-server.ts';
 import type { ScriptedServer } from '../../servers/scripted-server.ts';
 import { hearAll, patient, request } from './provider-contract.ts';
@@ -40,6 +41,16 @@ describe('the adapter of Gemini', () => {
       generationConfig: { maxOutputTokens: 50 },
       contents: [{ role: 'user', parts: [{ text: 'hello' }] }],
     });
+  });
+
+  it('keeps signed arguments that are nested too deep to be stored as a text', async () => {
+    const args = JSON.parse(`${'{"a":'.repeat(120)}1${'}'.repeat(120)}`) as object;
+    server.script({ kind: 'answer', reasoning: ['hm'], calls: [{ ...calls[0]!, args }] });
+    const { done } = await ask({ thinking: 'high' });
+    expect(unfitValue(done[0])).toBeUndefined();
+    expect(done[0]?.continuation?.blocks).toMatchObject([
+      { functionCall: { args: { input: JSON.stringify(args) } }, thoughtSignature: 'c2lnbmVk' },
+    ]);
   });
 
   it('sends signed parts back unchanged, with the results of one message together', async () => {
