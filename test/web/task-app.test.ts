@@ -6,10 +6,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { build } from 'esbuild';
 import type { FrameLocator, Page } from 'playwright-core';
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { taskAppBundle, taskAppPage } from '../../tools/build.mjs';
 import { type McpGateway, serveMcp } from '../channels/mcp/gateway.ts';
 import { useBrowser } from './web-world.ts';
+import { eventually } from '../runtime/eventually.ts';
 
 const browser = useBrowser();
 let app: string;
@@ -112,7 +113,7 @@ const activeState = (view: FrameLocator, path: string) =>
 test('the view follows a task from its work to its end', async () => {
   const gateway = await serveMcp('none', { taskApp: () => Promise.resolve(app) });
   const call = gateway.rpc('tools/call', { name: HOLD, arguments: { gate: 'a' } });
-  await vi.waitFor(() => expect(gateway.gate.begun).toContain('a'), PATIENT);
+  await eventually(() => expect(gateway.gate.begun).toContain('a'), PATIENT);
   const { view, send, seen, requested, complaints } = await showApp(...(await servedBy(gateway)));
   await send({ method: 'ui/notifications/tool-input', params: { arguments: { gate: 'a' } } });
   await activeState(view, 'running.performing').waitFor();
@@ -131,7 +132,7 @@ test('the view follows a task from its work to its end', async () => {
   expect(methods.slice(0, 2)).toEqual(['ui/initialize', 'ui/notifications/initialized']);
   expect(methods).toContain('ui/notifications/size-changed');
   await send({ id: 'end', method: 'ui/resource-teardown', params: { reason: 'test' } });
-  await vi.waitFor(
+  await eventually(
     async () => expect(await seen()).toContainEqual({ jsonrpc: '2.0', id: 'end', result: {} }),
     PATIENT,
   );
@@ -158,7 +159,7 @@ test('a result that names its task is shown, also of a task that failed', async 
   const variables = { '--color-text-primary': 'rgb(1, 2, 3)', 'background-image': 'url(/leak)' };
   const params = { theme: 'dark', styles: { variables } };
   await send({ method: 'ui/notifications/host-context-changed', params });
-  await vi.waitFor(async () => expect(await colorOf()).toBe('rgb(15, 20, 28)'), PATIENT);
+  await eventually(async () => expect(await colorOf()).toBe('rgb(15, 20, 28)'), PATIENT);
   expect(await paperOf()).toBe('rgb(15, 20, 28)');
   const ink = await view.locator('body').evaluate((body) => getComputedStyle(body).color);
   expect(ink).toBe('rgb(1, 2, 3)');
@@ -221,7 +222,7 @@ test('a task that cannot be read is reported, and read again', async () => {
       : callTool(params),
   );
   await view.getByText('Waiting for the task of this call').waitFor();
-  await vi.waitFor(() => expect(failures).toBeLessThanOrEqual(0), PATIENT);
+  await eventually(() => expect(failures).toBeLessThanOrEqual(0), PATIENT);
   failures = 1;
   await send({ method: 'ui/notifications/tool-result', params: result });
   await view.getByText('The task cannot be read: no rest').waitFor();

@@ -11,6 +11,7 @@ import {
   meaningOf,
   openEmbeddingServer,
 } from '../../servers/embedding-server.ts';
+import { eventually } from '../../runtime/eventually.ts';
 
 const never = new AbortController().signal;
 const TEXTS = new Map([
@@ -235,7 +236,7 @@ describe.each([
     server.faults.push({ kind: 'silent', path: 'files' });
     const ended = new AbortController();
     const uploading = upload(ended.signal);
-    await vi.waitFor(() => expect(server.requests).toHaveLength(1));
+    await eventually(() => expect(server.requests).toHaveLength(1));
     ended.abort(new Error('shutdown'));
     await expect(uploading).rejects.toThrow('shutdown');
   });

@@ -1,7 +1,8 @@
 /** The official client of the SDK against our endpoint, over both bindings, with real tasks. */
 import { TaskState, type StreamResponse } from '@a2a-js/sdk';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { called, resultIn, sent, serveAgent2Agent, taskIn } from './gateway.ts';
+import { eventually } from '../../runtime/eventually.ts';
 
 const casesOf = async (stream: AsyncIterable<StreamResponse>): Promise<string[]> => {
   const cases: string[] = [];
@@ -29,7 +30,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('a client over %s', (binding) =
     const request = called('hold_work', { gate: 'g' }, { returnImmediately: true });
     const task = taskIn(await client.sendMessage(request));
     expect(task.status?.state).toBe(TaskState.TASK_STATE_WORKING);
-    await vi.waitFor(() => expect(gateway.gate.begun).toEqual(['g']));
+    await eventually(() => expect(gateway.gate.begun).toEqual(['g']));
     const stream = client.resubscribeTask({ tenant: '', id: task.id });
     const first = await stream.next();
     expect(first.value?.payload).toMatchObject({ $case: 'task', value: { id: task.id } });
@@ -52,7 +53,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('a client over %s', (binding) =
     const client = await gateway.client({ binding });
     const request = called('hold_work', { gate: 'once' }, { messageId: 'm-1' });
     const repeats = [1, 2, 3].map(() => client.sendMessage(request));
-    await vi.waitFor(() => expect(gateway.gate.begun).toEqual(['once']));
+    await eventually(() => expect(gateway.gate.begun).toEqual(['once']));
     gateway.gate.open('once');
     const tasks = (await Promise.all(repeats)).map(taskIn);
     expect(new Set(tasks.map(({ id }) => id)).size).toBe(1);

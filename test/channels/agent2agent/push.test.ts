@@ -5,10 +5,11 @@ import type { AddressInfo } from 'node:net';
 import type { Client } from '@a2a-js/sdk/client';
 import type { TaskPushNotificationConfig } from '@a2a-js/sdk';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { PUSH_INDEX, pushAddress, pushKey, type PushRow } from '../../../protocols/push.ts';
 import type { Message } from '../../../protocols/statechart.ts';
 import { called, sent, serveAgent2Agent, taskIn, type TestGateway } from './gateway.ts';
+import { eventually } from '../../runtime/eventually.ts';
 
 type Got = { readonly headers: IncomingHttpHeaders; readonly body: string };
 
@@ -91,9 +92,9 @@ it('each change arrives in order, signed and with the authentication of the clie
   });
   const configuration = { ...request.configuration!, taskPushNotificationConfig };
   const { id: taskId } = taskIn(await client.sendMessage({ ...request, configuration }));
-  await vi.waitFor(() => expect(statesOf(got)).toContain('TASK_STATE_INPUT_REQUIRED'));
+  await eventually(() => expect(statesOf(got)).toContain('TASK_STATE_INPUT_REQUIRED'));
   await client.sendMessage(sent({ text: 'bánh', taskId }));
-  await vi.waitFor(() => expect(statesOf(got).at(-1)).toBe('TASK_STATE_COMPLETED'));
+  await eventually(() => expect(statesOf(got).at(-1)).toBe('TASK_STATE_COMPLETED'));
   const { headers, body } = got.at(-1)!;
   expect(JSON.parse(body).task.artifacts[0].parts[0].data).toEqual({ word: 'bánh' });
   expect(headers).toMatchObject({
@@ -112,7 +113,7 @@ it('each change arrives in order, signed and with the authentication of the clie
     request_body_sha256: createHash('sha256').update(body).digest('hex'),
   });
   expect(new Set(got.map((one) => one.headers['idempotency-key'])).size).toBe(got.length);
-  await vi.waitFor(() => expect(rows(gateway)).toMatchObject([{ state: 'finished' }]));
+  await eventually(() => expect(rows(gateway)).toMatchObject([{ state: 'finished' }]));
 });
 
 it.each(['', 'tok'])('a repeated message with the token %j posts nothing again', async (token) => {
@@ -126,7 +127,7 @@ it.each(['', 'tok'])('a repeated message with the token %j posts nothing again',
     return client.sendMessage({ ...request, configuration });
   };
   const hasEnded = () =>
-    vi.waitFor(() => expect(rows(gateway)).toMatchObject([{ state: 'finished' }]));
+    eventually(() => expect(rows(gateway)).toMatchObject([{ state: 'finished' }]));
   await send(url);
   await hasEnded();
   const before = statesOf(got);
@@ -137,7 +138,7 @@ it.each(['', 'tok'])('a repeated message with the token %j posts nothing again',
   expect(statesOf(got)).toEqual(before);
   // Another receiver gets the end of the task.
   await send(`${url}/other`);
-  await vi.waitFor(() => expect(got).toHaveLength(before.length + 1));
+  await eventually(() => expect(got).toHaveLength(before.length + 1));
 });
 
 it('a receiver that answers 500 gets the same notification again, before the next one', async () => {
@@ -145,11 +146,11 @@ it('a receiver that answers 500 gets the same notification again, before the nex
   const client = await gateway.client();
   const { got, url } = await openReceiver((all) => (all.length <= 2 ? 500 : 200));
   const taskId = await held(client, 'g');
-  await vi.waitFor(() => expect(gateway.gate.begun).toEqual(['g']));
+  await eventually(() => expect(gateway.gate.begun).toEqual(['g']));
   await client.createTaskPushNotificationConfig(configOf({ taskId, url }));
-  await vi.waitFor(() => expect(got).not.toEqual([]));
+  await eventually(() => expect(got).not.toEqual([]));
   gateway.gate.open('g');
-  await vi.waitFor(() => expect(statesOf(got).at(-1)).toBe('TASK_STATE_COMPLETED'), 20_000);
+  await eventually(() => expect(statesOf(got).at(-1)).toBe('TASK_STATE_COMPLETED'), 20_000);
   const ids = got.map(({ headers }) => headers['idempotency-key']);
   expect(ids.slice(0, 3)).toEqual([ids[0], ids[0], ids[0]]);
   expect(statesOf(got).slice(0, 3)).toEqual(Array(3).fill('TASK_STATE_WORKING'));
@@ -164,9 +165,9 @@ it('a receiver that was down gets what it missed', async () => {
   await new Promise((resolve) => server.close(resolve));
   const { id: taskId } = taskIn(await client.sendMessage(called('echo_text', { text: 'a' })));
   await client.createTaskPushNotificationConfig(configOf({ taskId, url }));
-  await vi.waitFor(() => expect(rows(gateway)).toMatchObject([{ state: 'failing' }]));
+  await eventually(() => expect(rows(gateway)).toMatchObject([{ state: 'failing' }]));
   await new Promise<void>((resolve) => void server.listen(Number(port), '127.0.0.1', resolve));
-  await vi.waitFor(() => expect(statesOf(got)).toEqual(['TASK_STATE_COMPLETED']), 20_000);
+  await eventually(() => expect(statesOf(got)).toEqual(['TASK_STATE_COMPLETED']), 20_000);
 }, 30_000);
 
 it('a redrive enables a disabled configuration only; another principal replaces none', async () => {
@@ -179,7 +180,7 @@ it('a redrive enables a disabled configuration only; another principal replaces 
   const ask = (event: Message, sub: string) =>
     gateway.system.ask(actor, event, { principal: { sub, roles: [] }, timeoutMs: 10_000 });
   await client.createTaskPushNotificationConfig(config);
-  await vi.waitFor(() => expect(rows(gateway)).toMatchObject([{ state: 'disabled' }]));
+  await eventually(() => expect(rows(gateway)).toMatchObject([{ state: 'disabled' }]));
   expect(JSON.stringify(rows(gateway))).toContain('with status 410: the receiver is gone');
   const stolen = { task_id: taskId, config_id: 'mine', url: 'https://x.example', principal: 'bob' };
   expect(await ask({ type: 'push.configure', config: stolen }, 'bob')).toMatchObject({
@@ -188,13 +189,13 @@ it('a redrive enables a disabled configuration only; another principal replaces 
   });
   expect(await ask({ type: 'push.remove' }, 'bob')).toMatchObject({ kind: 'refused' });
   await ask({ type: 'push.retry' }, 'an operator');
-  await vi.waitFor(() => expect(rows(gateway)).toMatchObject([{ state: 'finished' }]));
+  await eventually(() => expect(rows(gateway)).toMatchObject([{ state: 'finished' }]));
   expect(statesOf(got)).toEqual(['TASK_STATE_COMPLETED', 'TASK_STATE_COMPLETED']);
   await client.deleteTaskPushNotificationConfig({ tenant: '', taskId, id: 'mine' });
   await ask({ type: 'push.retry' }, 'an operator');
   expect(rows(gateway)).toEqual([]);
   await client.createTaskPushNotificationConfig(config);
-  await vi.waitFor(() => expect(got).toHaveLength(3));
+  await eventually(() => expect(got).toHaveLength(3));
   const ids = got.map(({ headers }) => headers['idempotency-key']);
   expect(new Set(ids).size).toBe(3);
 });
@@ -212,7 +213,7 @@ it('no redirect is followed, and no private address is reached: it is disabled',
     'http://[fd00::1]/',
   ])
     await client.createTaskPushNotificationConfig(configOf({ taskId, url: to }));
-  await vi.waitFor(() =>
+  await eventually(() =>
     expect(rows(gateway).map(({ state }) => state)).toEqual(Array(4).fill('disabled')),
   );
   expect([got.length, inside.got.length]).toEqual([1, 0]);
@@ -257,7 +258,7 @@ it('of many concurrent configurations of a task, ten are created; a removed one 
   const { id } = listed.configs[0]!;
   await create(Number(id.slice(1)));
   await client.deleteTaskPushNotificationConfig({ tenant: '', taskId, id });
-  await vi.waitFor(() => create(99));
+  await eventually(() => create(99));
   expect(rows(gateway)).toHaveLength(10);
 });
 
@@ -273,7 +274,7 @@ it('an answer with a large body is a delivery', async () => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   const { id: taskId } = taskIn(await client.sendMessage(called('echo_text', { text: 'a' })));
   await client.createTaskPushNotificationConfig(configOf({ taskId, url }));
-  await vi.waitFor(() =>
+  await eventually(() =>
     expect(rows(gateway)).toMatchObject([{ state: 'finished', delivered: 1, failures: 0 }]),
   );
 });

@@ -1,8 +1,9 @@
 /** What is refused, and how: guards, JSON-RPC, versions, bodies, and many hostile requests. */
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { namedCallers } from '../edge/real-tasks.ts';
 import { serveAgent2Agent } from './gateway.ts';
+import { eventually } from '../../runtime/eventually.ts';
 
 const part = { data: { action: 'test.echo_text', payload: { text: 'a' } } };
 const message = { messageId: 'm', role: 'ROLE_USER', parts: [part] };
@@ -164,9 +165,9 @@ test('a client that reconnects gets the events that it missed, by their numbers'
     }),
   });
   const { id } = begun.body.result.task;
-  await vi.waitFor(() => expect(gate.begun).toEqual(['g']));
+  await eventually(() => expect(gate.begun).toEqual(['g']));
   gate.open('g');
-  await vi.waitFor(async () =>
+  await eventually(async () =>
     expect((await rpc('tester', request('GetTask', { id }))).body.result.status.state).toBe(
       'TASK_STATE_COMPLETED',
     ),

@@ -1,8 +1,9 @@
 /** Secrets of the installation in what a client reads of a task. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { called, sent, serveAgent2Agent, taskIn } from './gateway.ts';
+import { eventually } from '../../runtime/eventually.ts';
 
 test('questions, failures, streams, lists and notifications show no secret', async () => {
   const got: string[] = [];
@@ -31,7 +32,7 @@ test('questions, failures, streams, lists and notifications show no secret', asy
   const seen: unknown[] = [asked];
   for await (const one of client.sendMessageStream(sent({ text: 'a', taskId: id }))) seen.push(one);
   seen.push(await client.getTask({ tenant: '', id }));
-  await vi.waitFor(() => expect(got.at(-1)).toContain('TASK_STATE_FAILED'));
+  await eventually(() => expect(got.at(-1)).toContain('TASK_STATE_FAILED'));
   const texts = [JSON.stringify(seen), ...got].join();
   expect(texts).not.toContain('installation-secret');
   expect(texts).toContain('the ***?');

@@ -1,8 +1,9 @@
 /** A repeat by another principal of a request whose key the tenant shares. */
 import { type SendMessageRequest, TaskState } from '@a2a-js/sdk';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { PUSH_INDEX } from '../../../protocols/push.ts';
 import { called, sent, serveAgent2Agent, taskIn } from './gateway.ts';
+import { eventually } from '../../runtime/eventually.ts';
 
 const push = { tenant: '', id: '', taskId: '', url: 'https://r.example/', token: '' };
 const withPush = (request: SendMessageRequest): SendMessageRequest => ({
@@ -36,6 +37,6 @@ test.each(['JSONRPC', 'HTTP+JSON'] as const)(
     const own = taskIn(await alice.sendMessage(withPush(request)));
     expect(own.history.map(({ parts }) => parts[0]?.content?.value)).toContain('my private pin');
     expect(own.status?.state).toBe(TaskState.TASK_STATE_INPUT_REQUIRED);
-    await vi.waitFor(() => expect(gateway.system.index.list(PUSH_INDEX, 'acme')).toHaveLength(1));
+    await eventually(() => expect(gateway.system.index.list(PUSH_INDEX, 'acme')).toHaveLength(1));
   },
 );

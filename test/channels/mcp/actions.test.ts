@@ -1,8 +1,9 @@
 /** Actions as tools: results, refusals, repeats, input, tasks and cancellation, with real tasks. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { TASKS_INDEX, type TaskRow } from '../../../protocols/task.ts';
 import { type McpGateway, type RpcOptions, serveMcp, TASKS } from './gateway.ts';
+import { eventually } from '../../runtime/eventually.ts';
 
 const ECHO = 'test__echo_text-v1';
 const HOLD = 'test__hold_work-v1';
@@ -71,7 +72,7 @@ test('a short action returns its result, and what is wrong with its arguments', 
 test('calls with one key are executed once, and another payload under it is a conflict', async () => {
   const gateway = await serveMcp();
   const held = [1, 2, 3].map(() => call(gateway, HOLD, { gate: 'a' }, { key: 'one' }));
-  await vi.waitFor(() => expect(gateway.gate.begun).toEqual(['a']));
+  await eventually(() => expect(gateway.gate.begun).toEqual(['a']));
   gateway.gate.open('a');
   const results = await Promise.all(held);
   expect(results.map(({ result }) => result.structuredContent)).toEqual(
@@ -106,7 +107,7 @@ test('a client that declared tasks gets a long call as a task, durable and only 
     error: { code: -32_602, data: { code: 'NOT_FOUND' } },
   });
   gateway.gate.open('g');
-  await vi.waitFor(async () =>
+  await eventually(async () =>
     expect((await get({ capabilities: TASKS })).result).toMatchObject({
       status: 'completed',
       result: { structuredContent: { held: 'g' } },
@@ -124,7 +125,7 @@ test('a task is cancelled and a waiting one gets its input, each once', async ()
   const options = { capabilities: TASKS };
   const held = (await call(gateway, HOLD, { gate: 'never' }, options)).result.taskId;
   await gateway.rpc('tasks/cancel', { taskId: held }, options);
-  await vi.waitFor(async () =>
+  await eventually(async () =>
     expect((await gateway.rpc('tasks/get', { taskId: held }, options)).result).toMatchObject({
       status: 'cancelled',
     }),
@@ -142,7 +143,7 @@ test('a task is cancelled and a waiting one gets its input, each once', async ()
   // What the task does not wait for is ignored.
   await answer('input-0', 'unasked');
   await answer(key!, 'rượu');
-  await vi.waitFor(async () =>
+  await eventually(async () =>
     expect((await gateway.rpc('tasks/get', { taskId }, options)).result).toMatchObject({
       status: 'completed',
       result: { structuredContent: { word: 'rượu' } },
@@ -194,10 +195,10 @@ test('a client that disconnects cancels its call, unless it sent a key', async (
     const gone = new AbortController();
     const options = { signal: gone.signal, ...(key === undefined ? {} : { key }) };
     const lost = call(gateway, HOLD, { gate }, options).catch(() => 'gone');
-    await vi.waitFor(() => expect(gateway.gate.begun).toContain(gate));
+    await eventually(() => expect(gateway.gate.begun).toContain(gate));
     gone.abort();
     expect(await lost).toBe('gone');
-    await vi.waitFor(() => expect(states(gateway)).toContain('CANCELLED'));
+    await eventually(() => expect(states(gateway)).toContain('CANCELLED'));
   }
   expect(states(gateway).toSorted()).toEqual(['CANCELLED', 'RUNNING']);
   gateway.gate.open('continued');
@@ -226,11 +227,11 @@ test('a client of 2025 is asked for input, and cancels by a notification', async
       { signal: gone.signal, onprogress: ({ message }) => void progress.push(message) },
     )
     .catch(() => 'gone');
-  await vi.waitFor(() => expect(gateway.gate.begun).toContain('x'));
-  await vi.waitFor(() => expect(progress).not.toEqual([]));
+  await eventually(() => expect(gateway.gate.begun).toContain('x'));
+  await eventually(() => expect(progress).not.toEqual([]));
   gone.abort();
   expect(await held).toBe('gone');
-  await vi.waitFor(() => expect(states(gateway)).toContain('CANCELLED'));
+  await eventually(() => expect(states(gateway)).toContain('CANCELLED'));
 });
 
 test('the trace of a call is that of its client', async () => {

@@ -1,6 +1,7 @@
 /** The view of tasks: which clients see it, and what its tool answers. */
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { serveMcp } from './gateway.ts';
+import { eventually } from '../../runtime/eventually.ts';
 
 const PAGE = '<!doctype html><title>Task</title>';
 const URI = 'ui://troupe/task.html';
@@ -68,7 +69,7 @@ test('the tool shows where a task is in its chart, to who may read the task', as
     (await rpc('tools/call', { name: CHART, arguments: args }, { as })).result;
   const held = { name: 'test__hold_work-v1', arguments: { gate: 'a' } };
   const call = rpc('tools/call', held);
-  await vi.waitFor(() => expect(gate.begun).toContain('a'), PATIENT);
+  await eventually(() => expect(gate.begun).toContain('a'), PATIENT);
   const running = await chart({ tool: held.name });
   expect(running.structuredContent).toMatchObject({
     task: { action: 'test.hold_work', state: 'RUNNING', isFinal: false },
@@ -87,7 +88,7 @@ test('the tool shows where a task is in its chart, to who may read the task', as
   // Another caller has none of its own running, and two of one tool are ambiguous.
   expect(await chart({ tool: held.name }, 'operator')).not.toHaveProperty('structuredContent');
   const second = rpc('tools/call', { ...held, arguments: { gate: 'b' } });
-  await vi.waitFor(() => expect(gate.begun).toContain('b'), PATIENT);
+  await eventually(() => expect(gate.begun).toContain('b'), PATIENT);
   expect(await chart({ tool: held.name })).not.toHaveProperty('structuredContent');
   for (const key of ['a', 'b']) gate.open(key);
   await Promise.all([call, second]);

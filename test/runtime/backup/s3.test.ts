@@ -21,6 +21,7 @@ import { verifyBackup } from '../../../runtime/backup/verify.ts';
 import { createSystem, openEmbedded } from '../../../runtime/index.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
 import { puppetType } from '../system/puppet.ts';
+import { eventually } from '../eventually.ts';
 
 async function scratch(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'troupe-backup-s3-'));
@@ -139,7 +140,7 @@ describe('backups in a bucket', () => {
     const bucket = new S3Bucket({ ...running, prefix: 'b', signal: end.signal });
     running.faults.push({ kind: 'silent' });
     const removed = bucket.delete('lock');
-    await vi.waitFor(() => expect(running.requests).toHaveLength(1));
+    await eventually(() => expect(running.requests).toHaveLength(1));
     end.abort();
     await expect(removed).rejects.toThrow('no answer within 5 s');
     expect(running.requests).toHaveLength(1);
