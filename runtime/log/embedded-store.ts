@@ -90,8 +90,8 @@ export const openEmbeddedStore = async (options: EmbeddedStoreOptions): Promise<
     const folder = walFolder(path, description?.formatVersion ?? FORMAT_VERSION, cell);
     const release = () => lock.release();
     const store = await openWalStore({ ...options, rows, folder, cell, clock, release });
-    const { log, state, subjects, scrub, close } = store;
-    return { log, state, subjects, scrub, close, cell, formatVersion: FORMAT_VERSION };
+    const { log, state, subjects, scrub, failed, close } = store;
+    return { log, state, subjects, scrub, failed, close, cell, formatVersion: FORMAT_VERSION };
   } catch (error) {
     await rows?.close();
     await lock.release();

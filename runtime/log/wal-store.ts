@@ -62,6 +62,11 @@ export type WalStore = {
    * @throws TroupeError UNAVAILABLE when the data file cannot be written
    */
   readonly scrub: () => Promise<void>;
+  /**
+   * Resolves when the store failed: it refuses everything with UNAVAILABLE until the process is
+   * started again, and loses nothing that it accepted. Never rejects.
+   */
+  readonly failed: Promise<TroupeError>;
   /** Stores open requests, writes a checkpoint, then closes everything. May be repeated. */
   readonly close: () => Promise<void>;
 };
@@ -107,6 +112,7 @@ class OpenStore implements WalStore {
   readonly #o: WalStoreOptions;
   readonly #subjects: Subjects;
   readonly #wal: WriteAheadLog;
+  readonly failed: Promise<TroupeError>;
   readonly #health: StoreHealth;
   readonly #checkpointer: Checkpointer;
   readonly #flushes: Flushes;
@@ -127,6 +133,7 @@ class OpenStore implements WalStore {
     this.#wal = wal;
     const health = new StoreHealth(onAlarm);
     this.#health = health;
+    this.failed = health.failed;
     this.#flushes = new Flushes(rows, wal, health);
     this.state = new WriteBehindState({
       rows,

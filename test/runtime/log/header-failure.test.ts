@@ -2,46 +2,13 @@
  * LMDB that cannot write its header refuses every read until it is opened again; a range is empty
  * for lmdb-js then. The store opens it again by itself: no read is empty, and nothing is lost.
  */
-import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, renameSync } from 'node:fs';
+import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { DATA_FILE, openEmbeddedStore } from '../../../runtime/log/embedded-store.ts';
 import { eventually } from '../eventually.ts';
+import { fillHeader } from './full-header.ts';
 import { removeFolder, temporaryFolder } from './store.ts';
-
-const DESCRIPTORS = '/proc/self/fd';
-/** O_DSYNC, as /proc shows it: LMDB writes its header with this flag, and its pages without. */
-const DSYNC = 0o10000;
-
-const descriptorsOf = (file: string): readonly number[] =>
-  readdirSync(DESCRIPTORS)
-    .filter((name) => {
-      try {
-        return readlinkSync(join(DESCRIPTORS, name)) === file;
-      } catch {
-        return false;
-      }
-    })
-    .map(Number);
-
-const isDsync = (descriptor: number): boolean => {
-  const [, flags] = readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8').match(
-    /flags:\s*(\d+)/,
-  )!;
-  return (Number.parseInt(flags!, 8) & DSYNC) !== 0;
-};
-
-/** From now on the disk is full for the header of a data file, until LMDB opens it again. */
-const fillHeader = (path: string): void => {
-  const descriptor = descriptorsOf(join(path, DATA_FILE)).find(isDsync)!;
-  // The system gives the lowest free number: all below are taken meanwhile.
-  const below: number[] = [];
-  do below.push(openSync('/dev/null', 'r'));
-  while (below.at(-1)! < descriptor);
-  closeSync(descriptor);
-  expect(openSync('/dev/full', 'r+')).toBe(descriptor);
-  for (const placeholder of below) closeSync(placeholder);
-};
 
 const NEVER = { checkpointEveryMs: 3_600_000, checkpointBytes: 2 ** 30 };
 const key = (n: number) => `k${n}`;
