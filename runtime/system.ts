@@ -186,8 +186,10 @@ export type ShardStatus = {
   readonly mailFloor: number;
   /** the same of the control lane */
   readonly ctlFloor: number;
-  /** mailbox entries that wait for their turn */
+  /** mailbox entries that wait for their turn, as far as the owner has seen */
   readonly lag: number;
+  /** true until an owner has read the ends of its mailbox: more entries may wait than `lag` */
+  readonly lagUnknown?: boolean;
   /** shard time, milliseconds: the log's clock as the owner knows it */
   readonly now: number;
   /** how far `now` is ahead of the log's clock, if that clock was set back; normally absent */
