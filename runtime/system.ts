@@ -206,8 +206,7 @@ export type ShardStatus = {
 };
 
 /**
- * Rows of a shard on a worker that takes it over when its owner dies: up to the journal record at
- * `position`, and `lag` records behind, as far as is known.
+ * Rows of a shard on a worker that may take it over: up to `position`, and `lag` records behind.
  */
 export type ShardCopy = { readonly shard: number; readonly position: number; readonly lag: number };
 

@@ -11,7 +11,7 @@
  *  - a commit is answered when all of that is done; readers keep an older snapshot until it is
  *    renewed;
  *  - after a header that could not be written, a further transaction is never answered, and keeps a
- *    thread for ever. So LMDB is opened again first (RewritableRows).
+ *    thread without end. So LMDB is opened again first (RewritableRows).
  */
 import { open } from 'lmdb';
 import { systemClock } from '../clock/clock.ts';

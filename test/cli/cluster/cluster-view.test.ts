@@ -79,7 +79,7 @@ describe('the view of a cluster', () => {
     expect(all).toMatch(/^2 +quarantined +w2 .* a damaged record$/m);
   });
 
-  it('says of how many shards nobody has counted the messages yet', () => {
+  it('says of how many shards no owner has counted the messages yet', () => {
     const loading = shard(1, { state: 'loading', lagUnknown: true });
     const view = viewOf(cell, heard(heartbeat('w1', { shards: [shard(0, { lag: 4 }), loading] })));
     const text = render(view, 0, { all: true });

@@ -104,7 +104,7 @@ describe.skipIf(process.platform !== 'linux')(
       // The last checkpoint of the program fails, too.
       await store.close();
       const again = await openStore(path);
-      // Rows of State come back when the journal is folded.
+      // Rows of State are there again when the journal is folded.
       expect((await again.seen()).entries).toEqual(['entry 1', 'entry 2']);
     });
 

@@ -1,6 +1,6 @@
 /**
  * The bug this would catch: a new owner reported a lag of 0 until it had looked at its mailbox, so
- * whoever waited for 0 believed that every message had its turn.
+ * a test that waited for 0 believed that every message had its turn.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { eventually } from '../eventually.ts';
 import { ada, lamp, lampType } from '../history/lamps.ts';
 import { ForwardingLog } from '../log/forwarding-log.ts';
 
-/** Nobody reads a mailbox until `open`. */
+/** No owner reads a mailbox until `open`. */
 class HeldMailboxes extends ForwardingLog {
   open = () => {};
   readonly #opened = new Promise<void>((resolve) => (this.open = resolve));
