@@ -205,9 +205,7 @@ export type ShardStatus = {
   readonly formatNeeded?: number;
 };
 
-/**
- * Rows of a shard on a worker that may take it over: up to `position`, and `lag` records behind.
- */
+/** Rows of a shard on a worker that may take it over: to `position`, `lag` records behind. */
 export type ShardCopy = { readonly shard: number; readonly position: number; readonly lag: number };
 
 /** One process of a cluster, as it reported `ageMs` ago. */

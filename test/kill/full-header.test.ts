@@ -21,7 +21,7 @@ const store = join(program.folder, 'data/store');
 const acceptedOf = ({ sent }: Conversations) => sent.filter(({ accepted }) => accepted).length;
 
 /** lmdb-js writes each failed commit to standard error. */
-const failed = () => program.errors.split('Error: No space left on device').length - 1;
+const failed = () => (program.errors.match(/^Error: No space left on device$/gm) ?? []).length;
 
 async function startWithFullHeader(): Promise<void> {
   const outfile = join(program.folder, 'full-header.mjs');
