@@ -1,8 +1,9 @@
 /** All of troupe in one process, on its embedded store. */
 import { SYSTEM_PRINCIPAL } from '../protocols/security/principals.ts';
+import { defined } from '../protocols/defined.ts';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { rootAddress } from '../actors/index.ts';
-import { errorData } from '../protocols/errors.ts';
+import { errorData, type TroupeError } from '../protocols/errors.ts';
 import { type Config, storeFolder } from '../runtime/config/index.ts';
 import { AcceptFirst, createSystem, openEmbedded, type System } from '../runtime/index.ts';
 import { lateAsk } from '../agent/late-ask.ts';
@@ -33,6 +34,11 @@ export type Troupe = {
   readonly url: string;
   readonly system: System;
   /**
+   * Resolves when the store failed: everything is refused then, nothing accepted is lost, and the
+   * process has to be started again. Never rejects.
+   */
+  readonly failed: Promise<TroupeError>;
+  /**
    * Notifies clients, accepts nothing new, commits running turns, closes the stores. May be
    * repeated.
    */
@@ -51,7 +57,7 @@ export async function startTroupe(
   const opened = await openProcessServices(config, false, own);
   const processServices = { ...opened, sandbox: noticeSandbox(config, opened.log) };
   const tasks = await openTaskParts(config, processServices, own);
-  const { ports, onConnection } = await openStore(config);
+  const { ports, onConnection } = await openStore(config, processServices.options);
   processServices.blobs.open(ports.blobs);
   watchBackups(config, ports.store.cell, processServices.metrics);
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
@@ -96,7 +102,8 @@ export async function startTroupe(
     const notes = agentNotes(parts);
     const services = { ...processServices, setup, notes, ...removal, onConnection };
     const gateway = await openGateway(config, system, services, { tasks, channels });
-    return { url: gateway.url, system, stop: once(() => closeAll(gateway, stopSystem)) };
+    const stop = once(() => closeAll(gateway, stopSystem));
+    return { url: gateway.url, system, failed: ports.store.failed, stop };
   } catch (error) {
     await stopSystem();
     throw error;
@@ -109,10 +116,11 @@ const removalOf = (opening: () => Promise<System>, parts: ErasureParts & Retenti
 });
 
 /** Connections are accepted before the work that the first of them cause continues. */
-async function openStore(config: Config) {
+async function openStore(config: Config, { onAlarm }: ProcessServices['options']) {
   const { accepted: onConnection, atTurnEnd } = new AcceptFirst();
   const { durability } = config.runtime;
-  const ports = await openEmbedded({ path: storeFolder(config), durability, atTurnEnd });
+  const path = storeFolder(config);
+  const ports = await openEmbedded({ path, durability, atTurnEnd, ...defined({ onAlarm }) });
   return { ports, onConnection };
 }
 

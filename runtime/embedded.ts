@@ -15,6 +15,8 @@ export type EmbeddedOptions = {
   readonly durability?: Durability;
   /** calls at the end of the turn of the event loop, or soon after it; default setImmediate */
   readonly atTurnEnd?: (call: () => void) => void;
+  /** receives what an operator should see: the store cannot be written, or failed */
+  readonly onAlarm?: (what: string) => void;
 };
 
 /** @param path of the store */
@@ -39,9 +41,10 @@ export async function openEmbedded({
   path,
   durability = 'process',
   atTurnEnd,
+  onAlarm,
 }: EmbeddedOptions): Promise<Ports> {
   // LMDB is native code: commands that only use names of this file do not load it.
   const { openEmbeddedStore } = await import('./log/embedded-store.ts');
-  const store = await openEmbeddedStore({ path, durability, ...defined({ atTurnEnd }) });
+  const store = await openEmbeddedStore({ path, durability, ...defined({ atTurnEnd, onAlarm }) });
   return { store, bus: new InProcessBus(), blobs: await openFileBlobs(embeddedBlobsFolder(path)) };
 }

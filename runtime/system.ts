@@ -186,8 +186,10 @@ export type ShardStatus = {
   readonly mailFloor: number;
   /** the same of the control lane */
   readonly ctlFloor: number;
-  /** mailbox entries that wait for their turn */
+  /** mailbox entries that wait for their turn, as far as the owner has seen */
   readonly lag: number;
+  /** true until an owner has read the ends of its mailbox: more entries may wait than `lag` */
+  readonly lagUnknown?: boolean;
   /** shard time, milliseconds: the log's clock as the owner knows it */
   readonly now: number;
   /** how far `now` is ahead of the log's clock, if that clock was set back; normally absent */
@@ -203,10 +205,7 @@ export type ShardStatus = {
   readonly formatNeeded?: number;
 };
 
-/**
- * Rows of a shard on a worker that takes it over when its owner dies: up to the journal record at
- * `position`, and `lag` records behind, as far as is known.
- */
+/** Rows of a shard on a worker that may take it over: to `position`, `lag` records behind. */
 export type ShardCopy = { readonly shard: number; readonly position: number; readonly lag: number };
 
 /** One process of a cluster, as it reported `ageMs` ago. */

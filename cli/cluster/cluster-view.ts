@@ -117,8 +117,12 @@ function summary(shards: readonly ShardView[]): string {
   const copied = shards.filter((shard) => shard.copies !== undefined).length;
   const behind = copies.reduce((sum, copy) => sum + copy.lag, 0);
   const warm = `; with a warm copy: ${copied}, ${count(behind, 'record')} behind`;
-  return `shards: ${held}; pending messages: ${lag}${copied > 0 ? warm : ''}`;
+  const uncounted = shards.filter(isUncounted).length;
+  const rest = uncounted > 0 ? `, not counted yet in ${count(uncounted, 'shard')}` : '';
+  return `shards: ${held}; pending messages: ${lag}${rest}${copied > 0 ? warm : ''}`;
 }
+
+const isUncounted = ({ lag, lagUnknown }: ShardView): boolean => lag === undefined || !!lagUnknown;
 
 type NodeView = ClusterView['nodes'][number];
 
@@ -155,13 +159,15 @@ const shardHead = 'shard,state,owner,epoch,position,turns,lag,actors,copy,why'.s
 const copyText = ({ worker, lag }: { readonly worker: string; readonly lag: number }) =>
   lag === 0 ? worker : `${worker} (${lag} behind)`;
 
+const numberCell = (n: number | undefined): string => (n === undefined ? '' : String(n));
+
 const shardCells = (shard: ShardView) => [
   String(shard.shard),
   shard.state,
   shard.owner ?? '',
-  ...[shard.epoch, shard.position, shard.turnNo, shard.lag, shard.residents].map((n) =>
-    n === undefined ? '' : String(n),
-  ),
+  ...[shard.epoch, shard.position, shard.turnNo].map(numberCell),
+  isUncounted(shard) ? 'unknown' : numberCell(shard.lag),
+  numberCell(shard.residents),
   (shard.copies ?? []).map(copyText).join(', '),
   shard.why ?? '',
 ];

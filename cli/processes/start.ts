@@ -6,7 +6,7 @@
  */
 import type { Config } from '../../runtime/config/index.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import { exitCodes, takenPort, takenReasons } from '../exit.ts';
+import { exitCodes, reportFailure, takenPort, takenReasons } from '../exit.ts';
 import { checkOpenFiles } from './open-files.ts';
 import { noteRunningGateway, runningGateway } from '../../installation/running-gateway.ts';
 import { type CommonOptions, configuredOrigin, loadToStart } from '../options.ts';
@@ -20,8 +20,11 @@ export async function start(options: CommonOptions): Promise<number> {
   const stop = untilSignal();
   const forget = noteRunningGateway(config.home, troupe.url);
   announce(withSecret(troupe.url, config), await advice, options);
-  await aborted(stop);
+  const failure = await Promise.race([aborted(stop), troupe.failed]);
   forget();
+  // Nothing can be stored any more, so there is nothing to stop in order. A supervisor starts
+  // again.
+  if (failure) process.exit(reportFailure(failure, options));
   await troupe.stop();
   return exitCodes.ok;
 }

@@ -3,7 +3,7 @@
  * changed many times since the last batch is written once. One batch is one LMDB transaction, so
  * LMDB is consistent at every moment: it is the store as it was when the batch was taken.
  */
-import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { RowWrite } from './rows.ts';
 
@@ -14,7 +14,7 @@ export interface WriteBehindSource {
   /** What was taken is in LMDB, and its readers see it. */
   committed(): void;
   /** What was taken is not in LMDB, and is to be taken again. */
-  failed(cause: unknown): void;
+  failed(cause: TroupeError): void;
 }
 
 export type CheckpointerOptions = {
@@ -144,8 +144,9 @@ export class Checkpointer {
       this.#isDirty = true;
       this.#waitingBytes += this.#takenBytes;
       this.#takenBytes = 0;
-      for (const source of sources) source.failed(cause);
-      if (!this.#isFailing) this.#o.onTrouble?.(`cannot be written: ${errorData(cause).message}`);
+      const refusal = notWritten(cause);
+      for (const source of sources) source.failed(refusal);
+      if (!this.#isFailing) this.#o.onTrouble?.(`cannot be written: ${String(cause)}`);
       this.#isFailing = true;
       return false;
     }
@@ -157,3 +158,10 @@ export class Checkpointer {
     return true;
   }
 }
+
+const notWritten = (cause: unknown): TroupeError =>
+  new TroupeError(
+    'UNAVAILABLE',
+    `the store could not write its data file (is the disk full?), and writes it again later: ${String(cause)}`,
+    { details: { reason: 'STORE_WRITE_FAILED' }, cause },
+  );

@@ -20,9 +20,11 @@ const UNFLUSHED = 0x1000;
 export const WALK_ALWAYS_BYTES_MAX = 64 * 2 ** 20;
 
 /**
+ * @returns whether the newest commit may not be on the disk, and LMDB must return to the one
+ * before. Only earlier programs left such a file, at a power loss
  * @throws TroupeError INTERNAL, details.reason CORRUPT, when LMDB could not read the file safely
  */
-export const checkDataFile = (path: string): void => {
+export const checkDataFile = (path: string): boolean => {
   const file = openSync(path, 'r');
   try {
     const first = readMeta(file, 0);
@@ -34,11 +36,13 @@ export const checkDataFile = (path: string): void => {
     const { size } = fstatSync(file);
     const boot = bootOfMachine();
     const chosen = choose(boot, choose(boot, first, second), flushed);
+    const isOlder = [first, second].some(({ transaction }) => transaction > chosen.transaction);
     const whole = size >= (chosen.lastPage + 1) * pageBytes;
-    if (whole && size > WALK_ALWAYS_BYTES_MAX) return;
+    if (whole && size > WALK_ALWAYS_BYTES_MAX) return isOlder;
     const candidates = boot === 0n ? [chosen, first, second, flushed ?? first] : [chosen];
     const found = candidates.map((meta) => findTreeDamage(file, pageBytes, size, meta.roots));
     if (found.every((damage) => damage !== undefined)) throw corrupt(path, found[0]!);
+    return isOlder;
   } finally {
     closeSync(file);
   }

@@ -26,7 +26,7 @@ import { type Clock, systemClock } from '../clock/clock.ts';
 import { makeFolder } from '../make-folder.ts';
 import { checkDataFile } from './data-file.ts';
 import { lockFolder } from './folder-lock.ts';
-import { LmdbRows } from './lmdb-rows.ts';
+import { LmdbRows, returnToFlushed } from './lmdb-rows.ts';
 import { RewritableRows } from './rewritable-rows.ts';
 import type { RowWrite } from './rows.ts';
 import { corrupt, unreadable } from './store-errors.ts';
@@ -85,13 +85,13 @@ export const openEmbeddedStore = async (options: EmbeddedStoreOptions): Promise<
   let rows: RewritableRows | undefined;
   try {
     const description = readDescription(path);
-    rows = openRows(options, description !== undefined);
+    rows = await openRows(options, description !== undefined);
     const cell = await agreeOnCell(path, rows, description);
     const folder = walFolder(path, description?.formatVersion ?? FORMAT_VERSION, cell);
     const release = () => lock.release();
     const store = await openWalStore({ ...options, rows, folder, cell, clock, release });
-    const { log, state, subjects, scrub, close } = store;
-    return { log, state, subjects, scrub, close, cell, formatVersion: FORMAT_VERSION };
+    const { log, state, subjects, scrub, failed, close } = store;
+    return { log, state, subjects, scrub, failed, close, cell, formatVersion: FORMAT_VERSION };
   } catch (error) {
     await rows?.close();
     await lock.release();
@@ -157,13 +157,17 @@ export const writeDescription = (
   renameSync(draft, join(path, STORE_FILE));
 };
 
-const openRows = (options: EmbeddedStoreOptions, exists: boolean): RewritableRows => {
+const openRows = async (
+  options: EmbeddedStoreOptions,
+  exists: boolean,
+): Promise<RewritableRows> => {
   const { path, mapSizeBytes = MAP_SIZE_BYTES_DEFAULT } = options;
   const file = join(path, DATA_FILE);
   const present = existsSync(file) && statSync(file).size > 0;
   if (exists && !present) throw corrupt(path, `${DATA_FILE} is missing or empty`);
-  if (present) checkDataFile(file);
+  const mustReturn = present && checkDataFile(file);
   try {
+    if (mustReturn) await returnToFlushed(path, mapSizeBytes);
     return new RewritableRows(path, (folder) => new LmdbRows(folder, mapSizeBytes));
   } catch (error) {
     const { code } = error as { code?: unknown };

@@ -24,6 +24,7 @@ class ReadingFollow implements Follow {
   readonly #subject: string;
   readonly #unwatch: () => void;
   #next: Position;
+  #hasRead = false;
   /** appends were reported since the last read began */
   #appended = false;
   #closed = false;
@@ -39,7 +40,8 @@ class ReadingFollow implements Follow {
     });
   }
 
-  get pending(): number {
+  get pending(): number | undefined {
+    if (!this.#hasRead) return undefined;
     return Math.max(0, this.#source.lastKnown(this.#subject) - Math.max(this.#next, 1) + 1);
   }
 
@@ -49,6 +51,7 @@ class ReadingFollow implements Follow {
     while (!this.#closed) {
       this.#appended = false;
       const entries = await this.#source.read(this.#subject, this.#next, { limit: READ_ENTRIES });
+      this.#hasRead = true;
       if (this.#closed) break;
       const last = entries.at(-1);
       if (last) {

@@ -5,18 +5,21 @@
  *  - only `batch` writes here: one asynchronous transaction at a time, on a thread of its own. A
  *    synchronous transaction could end an asynchronous one half-way
  *    (WriteWorker::WaitForCallbacks), so none runs after opening;
- *  - `overlappingSync` stays on: after power loss LMDB opens at the last flushed transaction;
- *  - a commit is answered after it is visible and flushed (mdb_txn_commit flushes at its end);
- *    readers keep an older snapshot until it is renewed;
- *  - the promise `flushed` of lmdb-js never resolves after a failed transaction, and `close` waits
- *    for it. So LMDB itself is asked what is flushed, and the last transaction is an empty one.
+ *  - `overlappingSync` is off: a commit writes its pages, flushes them, and then writes and flushes
+ *    the header that names them (mdb_txn_commit). So after a power loss, or a flush that failed,
+ *    LMDB is at the transaction before: no header names a page that may be lost;
+ *  - a commit is answered when all of that is done; readers keep an older snapshot until it is
+ *    renewed;
+ *  - after a header that could not be written, a further transaction is never answered, and keeps a
+ *    thread without end. So LMDB is opened again first (RewritableRows).
  */
+import { open } from 'lmdb';
 import { systemClock } from '../clock/clock.ts';
 import { inTime } from '../clock/in-time.ts';
 import { LmdbTables } from './lmdb-tables.ts';
-import type { Rows, RowWrite } from './rows.ts';
+import { RowsLost, type Rows, type RowWrite } from './rows.ts';
 
-/** A commit that is not answered by then never will be: LMDB answers nothing more after a panic. */
+/** The disk does not answer, or LMDB does not: later commits would wait behind this one. */
 const COMMIT_DEADLINE_MS = 120_000;
 
 export class LmdbRows extends LmdbTables implements Rows {
@@ -24,26 +27,18 @@ export class LmdbRows extends LmdbTables implements Rows {
     super({ path, mapSizeBytes, noSync: false });
   }
 
+  /** @throws RowsLost when LMDB does not answer; the commit may still be under way then */
   async commit(writes: readonly RowWrite[]): Promise<void> {
+    const release = this.hold();
     try {
       await this.#transaction(writes);
     } finally {
-      this.seeNewest();
+      release();
     }
   }
 
-  /** LMDB flushes what it has not flushed yet, and calls back. */
-  async flushed(): Promise<void> {
-    const root = this.root as unknown as { sync(done: (error?: Error) => void): void };
-    await new Promise<void>((resolve, reject) => {
-      root.sync((error) => (error ? reject(error) : resolve()));
-    });
-  }
-
-  override async close(): Promise<void> {
-    await this.#transaction([]);
-    await super.close();
-  }
+  /** A commit is answered when it is flushed. */
+  async flushed(): Promise<void> {}
 
   async #transaction(writes: readonly RowWrite[]): Promise<void> {
     const committed = this.root.batch(() => {
@@ -62,8 +57,15 @@ export class LmdbRows extends LmdbTables implements Rows {
 }
 
 const notAnswered = (): never => {
-  throw new Error(`the commit was not answered within ${COMMIT_DEADLINE_MS} ms`);
+  throw new RowsLost(`LMDB did not answer a commit within ${COMMIT_DEADLINE_MS} ms`);
 };
+
+/**
+ * Earlier programs flushed a commit after its header (`overlappingSync`). LMDB returns to the last
+ * flushed one when it is opened as they opened it. Needed when `checkDataFile` says so.
+ */
+export const returnToFlushed = (path: string, mapSizeBytes: number): Promise<void> =>
+  open({ path, noSubdir: false, mapSize: mapSizeBytes, maxDbs: 8, overlappingSync: true }).close();
 
 /**
  * lmdb-js rejects with a general error that holds a promise, itself rejected with what LMDB said.

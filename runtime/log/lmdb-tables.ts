@@ -38,6 +38,8 @@ export class LmdbTables implements RowsRead {
   readonly #passing: Database<Buffer, Buffer>;
   /** read transactions of ranges that are not at their end */
   readonly #frozen = new Set<Transaction>();
+  /** what all other reads see, while a commit is under way */
+  #held: { readonly transaction?: Transaction } = {};
 
   constructor({ path, mapSizeBytes, noSync, readOnly = false }: LmdbTablesOptions) {
     const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
@@ -47,6 +49,8 @@ export class LmdbTables implements RowsRead {
       mapSize: mapSizeBytes,
       maxDbs: 8,
       eventTurnBatching: false,
+      // A header names only pages that are on the disk. With lmdb-js' default the header is first.
+      overlappingSync: false,
       ...(noSync ? { noSync } : {}),
       ...(readOnly ? { readOnly } : {}),
       ...binary,
@@ -65,21 +69,20 @@ export class LmdbTables implements RowsRead {
   }
 
   get(table: TableName, key: Uint8Array): Uint8Array | undefined {
-    return this.tables[table].getBinary(key as Buffer);
+    return (this.tables[table] as Reads).getBinary(key as Buffer, this.#held);
   }
 
   range(table: TableName, range: RowRange): Iterable<KeyedRow> {
-    return this.tables[table].getRange(rangeOptions(range));
+    return this.tables[table].getRange(this.#options(range));
   }
 
   passing(range: RowRange): Iterable<KeyedRow> {
-    return this.#passing.getRange(rangeOptions(range));
+    return this.#passing.getRange(this.#options(range));
   }
 
   /** Page by page in one read transaction: no cursor stays open between two steps. */
   *frozen(table: TableName, { from, to }: RowRange): Iterable<KeyedRow> {
-    this.seeNewest();
-    const transaction = this.root.useReadTransaction();
+    const transaction = this.#snapshot();
     this.#frozen.add(transaction);
     try {
       for (let start = from, exclusiveStart = false; ; exclusiveStart = true) {
@@ -95,11 +98,11 @@ export class LmdbTables implements RowsRead {
   }
 
   keys(table: TableName, range: RowRange): Iterable<Uint8Array> {
-    return this.tables[table].getKeys(rangeOptions(range));
+    return this.tables[table].getKeys(this.#options(range));
   }
 
   count(table: TableName, range: RowRange): number {
-    return this.tables[table].getKeysCount(rangeOptions(range));
+    return this.tables[table].getKeysCount(this.#options(range));
   }
 
   /** Ends frozen ranges, too: they must not be gone on with. */
@@ -109,12 +112,74 @@ export class LmdbTables implements RowsRead {
     await this.root.close();
   }
 
+  /**
+   * LMDB could not write its header, and refuses every read and write until it is opened again
+   * (MDB_PANIC). For lmdb-js a range is empty then. Ask after a failed commit, before any read.
+   */
+  get isPanicked(): boolean {
+    this.seeNewest();
+    try {
+      this.root.useReadTransaction().done();
+      return false;
+    } catch (error) {
+      return String(error).includes('MDB_PANIC');
+    }
+  }
+
+  /** Number of the last transaction, also after a panic. */
+  get lastTransaction(): number {
+    return (this.root as unknown as Internals).env.info().lastTxnId;
+  }
+
+  /** As `close`, and done when it returns. No commit may be under way. */
+  abandon(): void {
+    // lmdb-js awaits its own promises, which are settled.
+    Object.assign(this.root, { _endWrites: undefined });
+    void this.close();
+  }
+
+  /**
+   * Until the call of the answer, reads see what was committed before. They use a transaction that
+   * is open already, so a panic of the commit does not reach them.
+   */
+  protected hold(): () => void {
+    const transaction = this.#snapshot();
+    this.#held = { transaction };
+    return () => {
+      this.#held = {};
+      transaction.done();
+      this.seeNewest();
+    };
+  }
+
   /** Reads after this see all that is committed. */
   protected seeNewest(): void {
     for (const table of Object.values(this.tables)) table.resetReadTxn();
     this.#passing.resetReadTxn();
   }
+
+  #snapshot(): Transaction {
+    const { transaction } = this.#held;
+    if (transaction === undefined) this.seeNewest();
+    else (transaction as unknown as CountedTransaction).use();
+    return transaction ?? this.root.useReadTransaction();
+  }
+
+  #options(range: RowRange) {
+    return { ...rangeOptions(range), ...this.#held };
+  }
 }
+
+/** The types of lmdb know no options of `getBinary`; the library does. */
+type Reads = {
+  getBinary(key: Buffer, options: { readonly transaction?: Transaction }): Buffer | undefined;
+};
+
+/** One more user calls `done`. */
+type CountedTransaction = { use(): void };
+
+/** What lmdb-js keeps in its stores, beside their types. */
+type Internals = { readonly env: { info(): { readonly lastTxnId: number } } };
 
 /** lmdb-js counts a reverse range from its upper end: `start` is above `end`. */
 const rangeOptions = ({ from, to, limit, reverse }: RowRange) => ({

@@ -59,8 +59,11 @@ export interface Follow {
    * again
    */
   next(): Promise<readonly LogEntry[]>;
-  /** Entries that are stored and not yet answered by `next`, as far as is known. A hint. */
-  readonly pending: number;
+  /**
+   * Entries that are stored and not yet answered by `next`, as far as is known. A hint. undefined
+   * until the end of the subject was read.
+   */
+  readonly pending: number | undefined;
   close(): void;
 }
 

@@ -27,7 +27,7 @@ export class NatsFollow implements Follow {
     this.#onClose = options.onClose;
   }
 
-  get pending(): number {
+  get pending(): number | undefined {
     return this.#reader.pending;
   }
 

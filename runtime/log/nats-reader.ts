@@ -68,8 +68,8 @@ export class NatsReader {
   #last: Position;
   /** entries that may still be requested */
   #wanted: number;
-  /** entries stored behind the last one, as its delivery said */
-  #behind = 0;
+  /** entries stored behind the last one, as its delivery said, or the server at first */
+  #behind: number | undefined;
   /** when the stream was made, as the first look said */
   #made: string | undefined;
   #consumer: NatsConsumer | undefined;
@@ -88,9 +88,9 @@ export class NatsReader {
     void this.#run();
   }
 
-  /** Entries that are stored and not taken, as far as is known. */
-  get pending(): number {
-    return this.#entries.length + this.#behind;
+  /** Entries that are stored and not taken, as far as is known; undefined at first. */
+  get pending(): number | undefined {
+    return this.#behind === undefined ? undefined : this.#entries.length + this.#behind;
   }
 
   /** Resolves when there is something to take, or the reader is closed. */

@@ -1,6 +1,11 @@
 /**
- * RewritableRows: the LMDB environment of a store or of a cache, which can be replaced by a copy of
- * its rows. LMDB keeps the bytes of removed rows in free pages and in the gaps of used ones, and
+ * RewritableRows: the LMDB environment of a store or of a cache, which can be opened again and
+ * replaced by a copy of its rows.
+ *
+ * LMDB that could not write its header must be opened again (MDB_PANIC). That happens at once, and
+ * nothing is lost: memory holds the rows of the commit that failed.
+ *
+ * LMDB keeps the bytes of removed rows in free pages and in the gaps of used ones, and
  * its own compacting copy keeps the gaps. So an erasure writes every row into a new file.
  *
  * A crash leaves the present file, or the new one with the same rows; a start removes a copy that
@@ -12,7 +17,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TroupeError } from '../../protocols/errors.ts';
 import { syncFolder } from '../blobs/durable-file.ts';
-import type { KeyedRow, RowRange, Rows, RowWrite, TableName } from './rows.ts';
+import type { LmdbTables } from './lmdb-tables.ts';
+import { type KeyedRow, type RowRange, type Rows, RowsLost } from './rows.ts';
+import type { RowWrite, TableName } from './rows.ts';
 
 const COPY_PREFIX = 'rewrite-';
 const TABLES = ['meta', 'log', 'state'] as const;
@@ -26,21 +33,30 @@ const ROOM_LEFT_BYTES = 16 * 2 ** 20;
 const LOWEST = Buffer.from([0]);
 const HIGHEST = Buffer.alloc(64, 0xff);
 
+type OpenRows = Rows & LmdbTables;
+
 export class RewritableRows implements Rows {
   readonly #path: string;
-  readonly #open: (path: string) => Rows;
-  #rows: Rows;
+  readonly #open: (path: string) => OpenRows;
+  #present: OpenRows;
+  /** why the rows cannot be used until the program is started again */
+  #lost: RowsLost | undefined;
   /** ranges that are being read from the present file */
   #frozen = 0;
   #copies = 0;
 
   /** @param open opens the environment of a folder, which exists */
-  constructor(path: string, open: (path: string) => Rows) {
+  constructor(path: string, open: (path: string) => OpenRows) {
     this.#path = path;
     this.#open = open;
     for (const name of readdirSync(path))
       if (name.startsWith(COPY_PREFIX)) rmSync(join(path, name), { recursive: true, force: true });
-    this.#rows = open(path);
+    this.#present = open(path);
+  }
+
+  get #rows(): OpenRows {
+    if (this.#lost === undefined) return this.#present;
+    throw new TroupeError('UNAVAILABLE', this.#lost.message, { cause: this.#lost });
   }
 
   get(table: TableName, key: Uint8Array): Uint8Array | undefined {
@@ -56,9 +72,13 @@ export class RewritableRows implements Rows {
   }
 
   *frozen(table: TableName, range: RowRange): Iterable<KeyedRow> {
+    const rows = this.#rows;
     this.#frozen++;
     try {
-      yield* this.#rows.frozen(table, range);
+      for (const row of rows.frozen(table, range)) {
+        yield row;
+        if (rows !== this.#rows) throw openedAgain(this.#path);
+      }
     } finally {
       this.#frozen--;
     }
@@ -72,16 +92,42 @@ export class RewritableRows implements Rows {
     return this.#rows.count(table, range);
   }
 
-  commit(writes: readonly RowWrite[]): Promise<void> {
-    return this.#rows.commit(writes);
+  async commit(writes: readonly RowWrite[]): Promise<void> {
+    if (this.#lost) throw this.#lost;
+    const rows = this.#present;
+    const { lastTransaction } = rows;
+    try {
+      await rows.commit(writes);
+    } catch (cause) {
+      if (rows.isPanicked) this.#openAgain(lastTransaction, cause);
+      throw cause;
+    }
+  }
+
+  /** No read comes between: nothing here waits. */
+  #openAgain(lastTransaction: number, cause: unknown): void {
+    try {
+      this.#present.abandon();
+      this.#present = this.#open(this.#path);
+      const found = this.#present.lastTransaction;
+      if (found !== lastTransaction)
+        throw new Error(`it is at transaction ${found}, and not at ${lastTransaction}`);
+    } catch (error) {
+      this.#lost = new RowsLost(
+        `the data file in ${this.#path} failed (${String(cause)}) and could not be opened again ` +
+          `(${String(error)}): start the program again`,
+        { cause: error },
+      );
+      throw this.#lost;
+    }
   }
 
   flushed(): Promise<void> {
     return this.#rows.flushed();
   }
 
-  close(): Promise<void> {
-    return this.#rows.close();
+  async close(): Promise<void> {
+    if (!this.#lost) await this.#present.close();
   }
 
   async rewrite(): Promise<() => Promise<void>> {
@@ -94,19 +140,18 @@ export class RewritableRows implements Rows {
       for (const table of TABLES) await copyTable(this.#rows, next, table);
       await next.flushed();
     } catch (error) {
-      // A file that cannot be written cannot be closed in order, either.
-      await next.close().catch(() => {});
+      await next.close();
       await rm(folder, { recursive: true, force: true });
       throw error;
     }
     return () => this.#replace(next, folder);
   }
 
-  async #replace(next: Rows, folder: string): Promise<void> {
+  async #replace(next: OpenRows, folder: string): Promise<void> {
     // Nothing runs between the last look and the change.
     while (this.#frozen > 0) await sleep(FROZEN_POLL_MS);
-    const former = this.#rows;
-    this.#rows = next;
+    const former = this.#present;
+    this.#present = next;
     await former.close();
     // The lock first: a reader in another process never opens the new file with the former lock.
     for (const name of FILES)
@@ -115,6 +160,13 @@ export class RewritableRows implements Rows {
     await rm(folder, { recursive: true, force: true });
   }
 }
+
+const openedAgain = (path: string): TroupeError =>
+  new TroupeError(
+    'UNAVAILABLE',
+    `the data file in ${path} was opened again while rows were read, because its header could not ` +
+      'be written (is the disk full?): read them again',
+  );
 
 /** @throws TroupeError UNAVAILABLE: a copy would leave no room for messages */
 async function assertRoom(path: string): Promise<void> {

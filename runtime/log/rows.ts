@@ -45,11 +45,17 @@ export interface RowsRead {
   close(): Promise<void>;
 }
 
+/** The rows cannot be used any more until the program is started again. */
+export class RowsLost extends Error {
+  override readonly name = 'RowsLost';
+}
+
 export interface Rows extends RowsRead {
   /**
    * All writes in order in one transaction, or none. At most one commit is under way at a time; the
    * bytes belong to the store until it is answered. Resolves when readers see it and it survives
-   * the death of the process.
+   * the death of the process. When it fails, the rows are as before, and can be written again.
+   * @throws RowsLost when they cannot
    */
   commit(writes: readonly RowWrite[]): Promise<void>;
   /** Resolves when everything that is committed survives a power loss. */

@@ -232,7 +232,7 @@ export class Subjects implements WriteBehindSource {
     this.#forgetIdle();
   }
 
-  failed(cause: unknown): void {
+  failed(cause: TroupeError): void {
     for (const { subject } of this.#taken) this.#dirty.add(subject);
     this.#taken = [];
     for (const { reject } of this.#trimWaiters.splice(0)) reject(cause);

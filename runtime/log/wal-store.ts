@@ -15,7 +15,7 @@ import { CHECKPOINT, decodeCheckpoint, encodeCheckpoint } from './checkpoint-row
 import { Checkpointer } from './checkpointer.ts';
 import { EmbeddedLog } from './embedded-log.ts';
 import type { Log } from './log.ts';
-import type { Rows, RowWrite } from './rows.ts';
+import { type Rows, RowsLost, type RowWrite } from './rows.ts';
 import { StoreHealth } from './store-health.ts';
 import { Subjects } from './subjects.ts';
 import type { WalFolder } from './wal/folder.ts';
@@ -62,6 +62,11 @@ export type WalStore = {
    * @throws TroupeError UNAVAILABLE when the data file cannot be written
    */
   readonly scrub: () => Promise<void>;
+  /**
+   * Resolves when the store failed: it refuses everything with UNAVAILABLE until the process is
+   * started again, and loses nothing that it accepted. Never rejects.
+   */
+  readonly failed: Promise<TroupeError>;
   /** Stores open requests, writes a checkpoint, then closes everything. May be repeated. */
   readonly close: () => Promise<void>;
 };
@@ -107,7 +112,8 @@ class OpenStore implements WalStore {
   readonly #o: WalStoreOptions;
   readonly #subjects: Subjects;
   readonly #wal: WriteAheadLog;
-  readonly #health = new StoreHealth();
+  readonly failed: Promise<TroupeError>;
+  readonly #health: StoreHealth;
   readonly #checkpointer: Checkpointer;
   readonly #flushes: Flushes;
   #isSyncDue = false;
@@ -125,7 +131,9 @@ class OpenStore implements WalStore {
     this.#o = options;
     this.#subjects = subjects;
     this.#wal = wal;
-    const health = this.#health;
+    const health = new StoreHealth(onAlarm);
+    this.#health = health;
+    this.failed = health.failed;
     this.#flushes = new Flushes(rows, wal, health);
     this.state = new WriteBehindState({
       rows,
@@ -135,7 +143,7 @@ class OpenStore implements WalStore {
     this.#checkpointer = new Checkpointer({
       sources: [subjects, this.state],
       clock,
-      commit: (writes) => rows.commit(writes),
+      commit: (writes) => this.#commit(writes),
       prepare: (writes) => this.#prepare(writes),
       finish: () => this.#flushes.next(),
       ...(onAlarm ? { onTrouble: (what) => onAlarm(`the data file ${what}`) } : {}),
@@ -200,6 +208,15 @@ class OpenStore implements WalStore {
     writes.push({ table: 'meta', key: CHECKPOINT, value: encodeCheckpoint(frame) });
     this.#flushes.taken = frame;
     if (this.#wal.synced < frame) await this.#sync();
+  }
+
+  async #commit(writes: readonly RowWrite[]): Promise<void> {
+    try {
+      await this.#o.rows.commit(writes);
+    } catch (cause) {
+      if (cause instanceof RowsLost) this.#health.fail(cause);
+      throw cause;
+    }
   }
 
   #syncSoon(): void {

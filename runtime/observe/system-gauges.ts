@@ -41,6 +41,13 @@ export function watchSystem(
   add('troupe_mailbox_lag', 'messages that wait for their turn here', () => {
     return own().reduce((sum, { lag }) => sum + lag, 0);
   });
+  add(
+    'troupe_mailbox_lag_unknown',
+    'shards here whose waiting messages are not counted yet',
+    () => {
+      return own().filter(({ lagUnknown }) => lagUnknown).length;
+    },
+  );
   add('troupe_actors_resident', 'actors in memory', () => {
     return own().reduce((sum, { residents }) => sum + residents, 0);
   });

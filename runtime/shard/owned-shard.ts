@@ -194,6 +194,7 @@ export class OwnedShard {
       lag: this.#input.waiting,
       now: this.#time.now(),
       residents: this.#actors.size,
+      ...(this.#input.isCounted ? {} : { lagUnknown: true }),
       ...(clockAheadMs > 0 ? { clockAheadMs } : {}),
       ...(snapshotDueMs > 0 ? { snapshotDueMs } : {}),
       ...(trouble ? { why: trouble } : {}),

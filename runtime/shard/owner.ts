@@ -37,6 +37,7 @@ export const NOTHING_OWNED = {
   mailFloor: 0,
   ctlFloor: 0,
   lag: 0,
+  lagUnknown: true,
   now: 0,
   residents: 0,
 } as const;

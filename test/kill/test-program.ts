@@ -20,6 +20,8 @@ export class TestProgram {
   readonly #clients: GatewayClient[] = [];
   #port: number | undefined;
   #running: Program | undefined;
+  /** what it wrote to standard error since it was ready */
+  errors = '';
   #stored: Stored | undefined;
 
   /** @param config the configuration file, JSON5; the test may replace it before the start */
@@ -55,6 +57,8 @@ export class TestProgram {
     await this.#closeStore();
     this.#port ??= await reservePort();
     this.#running = await startProgram(this.data, this.#port);
+    this.errors = '';
+    this.#running.child.stderr!.on('data', (chunk: Buffer) => (this.errors += chunk.toString()));
   }
 
   /** A new client of the running program. `kill` closes it. */

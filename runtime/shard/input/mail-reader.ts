@@ -81,7 +81,12 @@ export class MailReader {
 
   /** Entries that are stored and have no turn yet, as far as is known. */
   get waiting(): number {
-    return this.#queue.length - this.#at + this.#follow.pending;
+    return this.#queue.length - this.#at + (this.#follow.pending ?? 0);
+  }
+
+  /** The end of the lane was read: nothing that was stored before is missing from `waiting`. */
+  get isCounted(): boolean {
+    return this.#follow.pending !== undefined;
   }
 
   close(): void {

@@ -99,6 +99,10 @@ export class MailboxInput {
     return this.#data.waiting + this.#control.waiting;
   }
 
+  get isCounted(): boolean {
+    return this.#data.isCounted && this.#control.isCounted;
+  }
+
   close(): void {
     this.#data.close();
     this.#control.close();

@@ -79,6 +79,15 @@ describe('the view of a cluster', () => {
     expect(all).toMatch(/^2 +quarantined +w2 .* a damaged record$/m);
   });
 
+  it('says of how many shards no owner has counted the messages yet', () => {
+    const loading = shard(1, { state: 'loading', lagUnknown: true });
+    const view = viewOf(cell, heard(heartbeat('w1', { shards: [shard(0, { lag: 4 }), loading] })));
+    const text = render(view, 0, { all: true });
+    expect(text).toContain('pending messages: 4, not counted yet in 2 shards');
+    expect(text).toMatch(/^1 +loading +w1 +1 +10 +5 +unknown +/m);
+    expect(text).toMatch(/^2 +unowned +unknown/m);
+  });
+
   it('shows which worker has a copy of a shard, and how far the copies are behind', () => {
     const view = viewOf(
       cell,

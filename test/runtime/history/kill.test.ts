@@ -40,7 +40,10 @@ it.each(['summary', 'full'] as const)(
     const ports = await openEmbedded({ path });
     const system = await createSystem({ ...ports, actors: [lampType(keep)], shards: 1 });
     onTestFinished(() => system.stop());
-    await eventually(() => expect(system.status()[0]).toMatchObject({ state: 'owned', lag: 0 }));
+    await eventually(() => {
+      expect(system.status()[0]).toMatchObject({ state: 'owned', lag: 0 });
+      expect(system.status()[0]).not.toHaveProperty('lagUnknown');
+    });
     await eventually(() => {
       for (const n of [0, 1, 2]) expect(system.inspect(lamp(n))?.value).toBe('off');
     });

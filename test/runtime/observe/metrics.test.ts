@@ -192,6 +192,7 @@ describe('metrics', () => {
         { ...idle, shard: 0, state: 'owned', node: 'a', snapshotDueMs: 4_000 },
         { ...idle, shard: 1, state: 'quarantined', node: 'b' },
         { ...idle, shard: 2, state: 'loading', node: 'b' },
+        { ...idle, shard: 3, state: 'loading', node: 'a', lagUnknown: true },
       ] as const;
     metrics.watch({ status, nodes: () => [] }, { node: 'a', shards: 5 });
     metrics.gauge('troupe_broken', 'cannot be read', () => Promise.reject(new Error('down')));
@@ -199,6 +200,7 @@ describe('metrics', () => {
     metrics.shardTakeFailed();
     const text = await metrics.text();
     expect(valueOf(text, 'troupe_shards_unowned')).toBe(3);
+    expect(valueOf(text, 'troupe_mailbox_lag_unknown')).toBe(1);
     expect(valueOf(text, 'troupe_snapshot_overdue_seconds')).toBe(4);
     expect(valueOf(text, 'troupe_broken')).toBeNaN();
     expect(seriesOf(text, 'troupe_shard_takeovers_total')).toEqual([

@@ -17,7 +17,7 @@ import { type NatsServer, natsServers, startNats } from '../../servers/nats.ts';
 
 /** Ports of a system on the imported data. */
 export type MovedPorts = {
-  store: Omit<Ports['store'], 'scrub' | 'subjects' | 'formatVersion'>;
+  store: Pick<Ports['store'], 'log' | 'state' | 'cell' | 'close'>;
 } & Omit<Ports, 'store'>;
 
 export type Place = {

@@ -23,6 +23,8 @@ type Shard = {
   readonly epoch: number;
   readonly turnNo: number;
   readonly lag: number;
+  /** more may wait than `lag`: its owner has not read its mailbox yet */
+  readonly lagUnknown?: boolean;
   readonly residents: number;
   /** absent where there is one process only */
   readonly node?: string;
@@ -181,19 +183,23 @@ const Shards = (props: { shards: readonly Shard[]; nameOf: (node: string) => str
           </tr>
         </thead>
         <tbody>
-          {props.shards.map(({ shard, state, epoch, turnNo, lag, residents, node, why }) => (
-            <tr key={shard}>
-              <th scope="row">{shard}</th>
-              <td>
-                <StatePill state={state} /> {why}
-              </td>
-              {node !== undefined && <td>{props.nameOf(node)}</td>}
-              <td>{epoch}</td>
-              <td>{strings.number(turnNo)}</td>
-              <td class={lag > 0 ? 'warn' : ''}>{strings.number(lag)}</td>
-              <td>{residents}</td>
-            </tr>
-          ))}
+          {props.shards.map(
+            ({ shard, state, epoch, turnNo, lag, lagUnknown, residents, node, why }) => (
+              <tr key={shard}>
+                <th scope="row">{shard}</th>
+                <td>
+                  <StatePill state={state} /> {why}
+                </td>
+                {node !== undefined && <td>{props.nameOf(node)}</td>}
+                <td>{epoch}</td>
+                <td>{strings.number(turnNo)}</td>
+                <td class={lag > 0 ? 'warn' : ''}>
+                  {lagUnknown ? (strings.states['unknown'] ?? '') : strings.number(lag)}
+                </td>
+                <td>{residents}</td>
+              </tr>
+            ),
+          )}
         </tbody>
       </table>
     </div>
