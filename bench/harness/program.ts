@@ -73,7 +73,8 @@ export async function startWorkerProgram(folder: string, name: string, nats: str
 const environmentOf = (folder: string) => ({
   HOME: folder,
   TROUPE_OFFLINE_TOKENS_PER_SECOND: '0',
-  TROUPE_CLUSTER_SECRET: 'a secret of the benchmarked cluster',
+  // as of `openssl rand -hex 32`, which processes derive their key from quickly
+  TROUPE_CLUSTER_SECRET: '6a09e667f3bcc908bb67ae8584caa73b3c6ef372fe94f82ba54ff53a5f1d36f1',
 });
 
 async function startGatewayProcess(folder: string, role: readonly string[]): Promise<Program> {

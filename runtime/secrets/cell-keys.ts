@@ -77,6 +77,8 @@ export async function resetCellKeys(
 class CellKeys {
   readonly #o: CellKeysOptions;
   readonly #digestsName: string;
+  /** what this process has sealed: opening it again would derive its key again, half a second */
+  #sealed: { readonly name: string; readonly texts: Texts } | undefined;
 
   constructor(options: CellKeysOptions) {
     this.#o = options;
@@ -125,13 +127,15 @@ class CellKeys {
       if (managed || text === undefined) continue;
       if (!digestsIn(text).includes(digests[name] ?? '')) throw refusal('OTHER_KEYS');
     }
-    const sealed = await this.#o.blobs.get(this.#sealedName(digests));
+    const name = this.#sealedName(digests);
+    const sealed = await this.#o.blobs.get(name);
     if (secret === undefined) {
       if (missing.length > 0) throw refusal(sealed ? 'NO_SECRET' : 'NOT_SHARED');
       return;
     }
     if (!sealed) return this.#share(digests, own, secret);
-    const texts = await this.#open(sealed, secret);
+    const known = this.#sealed?.name === name ? this.#sealed.texts : undefined;
+    const texts = known ?? (await this.#open(sealed, secret));
     for (const place of missing) await this.#take(place, texts.get(place.name), digests);
   }
 
@@ -170,6 +174,7 @@ class CellKeys {
     const sealed = await sealWithPassphrase(contents, secret, this.#context);
     try {
       await blobs.put(name, sealed);
+      this.#sealed = { name, texts };
     } catch (error) {
       if (!(error instanceof TroupeError) || error.code !== 'CONFLICT') throw error;
       // Another process has shared the same keys: with the same secret, if this one opens them.

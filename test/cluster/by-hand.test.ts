@@ -10,12 +10,11 @@ import { runSuite } from '../../conformance/suite.ts';
 import { reservePort } from '../servers/reserve-port.ts';
 import { runProgram, type Started, startProgram } from '../cli/program.ts';
 import { credentialsAt, faultsIn, trialOver } from '../conformance/subject.ts';
-import { TOKEN } from '../kill/program.ts';
+import { CLUSTER_SECRET as SECRET, TOKEN } from '../kill/program.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
 
-const SECRET = 'four words that are hard to guess';
 const server = natsServers().at(-1);
 const leftOut = server ? '' : ' (left out: there is no nats-server here)';
 const START = { timeout: 180_000 };

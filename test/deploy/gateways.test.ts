@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { issueToken } from '../../channels/edge/identity/local-issuer.ts';
 import { reservePort } from '../servers/reserve-port.ts';
 import { announced, startProgram } from '../cli/program.ts';
+import { CLUSTER_SECRET } from '../kill/program.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { natsServers, startNats } from '../servers/nats.ts';
@@ -38,7 +39,7 @@ describe.skipIf(!server)(`two gateways of one cell${leftOut}`, () => {
           TROUPE_HOME: home,
           TROUPE_NATS_URL: nats.url,
           TROUPE_PORT: String(port),
-          TROUPE_CLUSTER_SECRET: 'a secret of both machines',
+          TROUPE_CLUSTER_SECRET: CLUSTER_SECRET,
         },
       });
     const first = { home: scratchFolder(), port: await reservePort() };

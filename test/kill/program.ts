@@ -7,8 +7,11 @@ import { once } from 'node:events';
 import { bundle, ensureBuilt } from '../../tools/build.mjs';
 
 export const TOKEN = 'kill-test-token';
-/** The secret with which processes join the cluster; each has its own data folder. */
-export const CLUSTER_SECRET = 'a secret of the cluster that is killed';
+/**
+ * The secret with which processes join the cluster; each has its own data folder. Of the form of
+ * `openssl rand -hex 32`: with a text of words each start takes half a second more.
+ */
+export const CLUSTER_SECRET = '5be0cd19137e2179a54ff53a1f83d9ab510e527f9b05688c3c6ef372bb67ae85';
 
 /** A process and the URL of its gateway; '' for a worker. */
 export type Program = { readonly child: ChildProcess; readonly url: string };

@@ -4,7 +4,8 @@ import type { Blobs } from '../../../runtime/blobs/blobs.ts';
 import { MemoryBlobs } from '../../../runtime/blobs/memory.ts';
 import { joinCellKeys, type KeyPlace } from '../../../runtime/secrets/cell-keys.ts';
 
-const SECRET = 'four words that are hard to guess';
+/** of `openssl rand -hex 32`, which is quick */
+const SECRET = 'c2b5a1f97e3d40868f1c02ab5d7e94637a90f1e8b3d4c6527081e9fa3bd5c46f';
 const NAMES = ['sealing', 'files'];
 type Folder = Map<string, string>;
 
@@ -46,6 +47,17 @@ it('returns the keys of the first process to each further one, and stores none u
   for (const name of await blobs.list(''))
     for (const text of first.values())
       expect(Buffer.from((await blobs.get(name))!).includes(text)).toBe(false);
+});
+
+it('does not open what the same process has sealed', async () => {
+  const [blobs, first]: [Blobs, Folder] = [new MemoryBlobs(), new Map()];
+  const damaging: Blobs = {
+    ...killedBefore(blobs, /^$/),
+    get: async (name) => (name.includes('sealed') ? Buffer.from('damaged') : blobs.get(name)),
+  };
+  await join(damaging, first, SECRET);
+  expect(first.size).toBe(2);
+  await expect(join(damaging, first, SECRET)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
 });
 
 it('agrees on one set of keys when several first processes start at once', async () => {

@@ -5,7 +5,8 @@ import {
   sealWithPassphrase,
 } from '../../../runtime/secrets/passphrase.ts';
 
-const passphrase = 'correct horse battery staple';
+/** of `openssl rand -hex 32`: quick, so most tests use it */
+const passphrase = '9f1c0b7de2a84635f07c91ab3de85264c0aa17f39b6e42d81573fce06b29d84a';
 const contents = Buffer.from('the keys of the cell');
 const seal = () => sealWithPassphrase(contents, passphrase, 'cell main');
 const COST_AT = 5;
@@ -25,6 +26,18 @@ it('encrypts the same contents differently each time, and empty contents too', a
 it('accepts a composed and a decomposed spelling of one passphrase', async () => {
   const sealed = await sealWithPassphrase(contents, 'm\u00fcnchen m\u00fcnchen', 'x');
   expect(await openWithPassphrase(sealed, 'mu\u0308nchen mu\u0308nchen', 'x')).toEqual(contents);
+});
+
+it.each([
+  ['half a second for one that a person may have chosen', 'correct horse battery staple', 17],
+  ['half a second for as many digits that follow a pattern', '0123'.repeat(16), 17],
+  ['half a second for fewer random digits', passphrase.slice(1), 17],
+  ['a twentieth of a second for 256 random bits', passphrase, 14],
+  ['a twentieth of a second for them in capitals', passphrase.toUpperCase(), 14],
+])('derives the key in %s', async (_what, secret, log2N) => {
+  const sealed = await sealWithPassphrase(contents, secret, 'cell main');
+  expect(sealed[COST_AT]).toBe(log2N);
+  expect(await openWithPassphrase(sealed, secret, 'cell main')).toEqual(contents);
 });
 
 it('refuses another passphrase and another context', async () => {
