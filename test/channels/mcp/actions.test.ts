@@ -44,7 +44,7 @@ test('a caller sees the actions that it may call, in a fixed order', async () =>
 });
 
 /** Clients check structured content against the output schema, so that a failure has none. */
-function failureIn({ result }: { result: any }): unknown {
+function failureIn({ result }: Awaited<ReturnType<typeof call>>): unknown {
   expect(result).toMatchObject({ isError: true });
   expect(result).not.toHaveProperty('structuredContent');
   return JSON.parse(result.content[0].text);
