@@ -148,7 +148,8 @@ export async function startClusterGateway(
     openMcpServers(processServices, system, false);
     const seeded = seedCluster(system, { config, log: processServices.log, signal });
     // A first message must find its agent configured. An older cluster already has its settings.
-    if (system.index.get('cluster', DEFAULT_TENANT, 'root') === undefined) await seeded;
+    if (system.index.get('cluster', DEFAULT_TENANT, 'root') === undefined)
+      await untilSeeded(seeded, { system, log: processServices.log, signal: options.signal });
     void seedTenants(system, { config, log: processServices.log, signal });
     options.signal.throwIfAborted();
     const { file } = options;
@@ -170,6 +171,25 @@ export async function startClusterGateway(
     await stopSystem();
     throw error;
   }
+}
+
+/** A gateway of a new cluster that has no worker so long reports that it waits for one. */
+const NO_WORKER_NOTICE_MS = 3_000;
+
+type Seeding = Pick<Joined, 'system'> & Pick<ProcessServices, 'log'> & { signal: AbortSignal };
+
+/** Resolves when the agents are set, or when `signal` aborts. */
+async function untilSeeded(seeded: Promise<void>, { system, log, signal }: Seeding): Promise<void> {
+  const noticing = setTimeout(() => {
+    if (!system.nodes().some(({ role }) => role === 'worker'))
+      log.warn('waiting for a worker: this cluster is new, start one with `troupe worker`');
+  }, NO_WORKER_NOTICE_MS);
+  const aborted = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  await Promise.race([seeded, aborted]);
+  clearTimeout(noticing);
 }
 
 /** If the configuration sets a port for them. */

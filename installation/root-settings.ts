@@ -147,7 +147,7 @@ export async function seedCluster(
       if (!isSameSettings(settings, agents.map(settingsOf))) log.warn(differentSettings(tenant));
       return;
     } catch (error) {
-      if (attempt === 1) log.warn(errorData(error).message);
+      if (attempt === 1 && !signal.aborted) log.warn(errorData(error).message);
       await pause(SEED_PAUSE_MS, undefined, { signal }).catch(() => {});
     }
   }

@@ -1,4 +1,4 @@
-/** Objectives of load tests as users write them: `p99<=500ms`, `errors<=1% of chat`. */
+/** Objectives of load tests as users write them: `p99<=500ms`, `errors<=1% of chats`. */
 import { TroupeError } from '../protocols/errors.ts';
 import type { Objective } from './report.ts';
 
@@ -19,7 +19,7 @@ export function parseObjective(text: string): Objective {
   if (figure === undefined || !fits)
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      `"${text}" is no objective: write p50, p90, p99, p99.9 or max with a time, as "p99<=500ms", or errors with a share, as "errors<=1%"; for one workload "p99<=500ms of chat"`,
+      `"${text}" is no objective: write p50, p90, p99, p99.9 or max with a time, as "p99=500ms", or errors with a share, as "errors=1%"; for one workload "p99=500ms@chats"`,
     );
   const atMost = Number(number) / DIVISORS[unit ?? '']!;
   return { figure, atMost, ...(workload === undefined ? {} : { workload }) };

@@ -37,12 +37,7 @@ export const resultOf = (view: TaskView): CallToolResult => {
     };
   }
   const failure = { task_id, state, error: error ?? { code: state, message: messageOf(view) } };
-  return {
-    isError: true,
-    structuredContent: failure,
-    content: [textOf(failure), ...links],
-    _meta: about,
-  };
+  return { isError: true, content: [textOf(failure), ...links], _meta: about };
 };
 
 const messageOf = ({ state, outcome }: TaskView): string =>

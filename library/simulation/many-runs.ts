@@ -220,13 +220,16 @@ type Item = { readonly message: Load[number] } | { readonly fault: Fault };
 /**
  * The failure with as few messages and faults as possible. If the repeated run breaks no rule, the
  * run depends on something outside of its world, and the first history is shown.
+ *
+ * A rule may require what its messages do ('the bill is paid'), so it is also broken when they are
+ * left out, which says nothing about the mistake. So if the rule holds without the faults, it must
+ * also hold without faults for the messages that remain. If the messages alone break the rule, and
+ * so does a run without any message, all messages stay.
  */
 async function shortest(setup: RunSetup, load: Load, first: Executed): Promise<SimulationFailure> {
   const { seed, failure, faults } = first.result;
-  const all: readonly Item[] = [
-    ...load.map((message) => ({ message })),
-    ...faults.map((fault) => ({ fault })),
-  ];
+  const messages: readonly Item[] = load.map((message) => ({ message }));
+  const all: readonly Item[] = [...messages, ...faults.map((fault) => ({ fault }))];
   const again = async (items: readonly Item[]): Promise<Executed> => {
     const run = new Run(setup, {
       seed,
@@ -236,7 +239,16 @@ async function shortest(setup: RunSetup, load: Load, first: Executed): Promise<S
     return { run, result: await executed(run) };
   };
   const fails = ({ result }: Executed) => result.failure?.rule === failure!.rule;
-  const { items } = await shrink(all, async (some) => fails(await again(some)), SHRINK_TRIES_MAX);
+  const breaks = async (items: readonly Item[]) => fails(await again(items));
+  const needsFaults = !(await breaks(messages));
+  const needsMessages = !needsFaults && (await breaks([]));
+  const stillFails = async (some: readonly Item[]) => {
+    const rest = some.filter((item) => 'message' in item);
+    if (needsMessages && rest.length < messages.length) return false;
+    if (!(await breaks(some))) return false;
+    return !needsFaults || rest.length === messages.length || !(await breaks(rest));
+  };
+  const { items } = await shrink(all, stillFails, SHRINK_TRIES_MAX);
   const repeated = await again(items);
   const isRepeatable = fails(repeated);
   const { run, result } = isRepeatable ? repeated : first;

@@ -181,7 +181,8 @@ export class Simulation {
 
   /**
    * Kills the process as `kill -9` does and starts it again on the same store. An effect that runs
-   * meanwhile has an unknown outcome; its result is lost.
+   * meanwhile has an unknown outcome; its result is lost. After the second crash within two minutes
+   * the crash-loop guard delays the first message by 100 ms of virtual time.
    */
   async crash(): Promise<void> {
     this.#process?.kill();

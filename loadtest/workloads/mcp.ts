@@ -13,7 +13,6 @@ type Answer = {
   readonly result?: {
     readonly isError?: boolean;
     readonly content?: readonly { readonly text?: string }[];
-    readonly structuredContent?: { readonly error?: { readonly code?: unknown } };
   };
 };
 
@@ -50,8 +49,19 @@ export const mcp: Workload = {
 function check({ error, result }: Answer): void {
   if (error !== undefined) throw failure(error.data?.code, error.message);
   if (result === undefined) throw failure(undefined, 'an answer without a result');
-  if (result.isError === true)
-    throw failure(result.structuredContent?.error?.code, result.content?.[0]?.text);
+  if (result.isError === true) {
+    const text = result.content?.[0]?.text;
+    throw failure(codeIn(text), text);
+  }
+}
+
+/** The code of a failed tool of troupe, whose text is JSON; undefined for another tool. */
+function codeIn(text = ''): unknown {
+  try {
+    return (JSON.parse(text) as { error?: { code?: unknown } } | null)?.error?.code;
+  } catch {
+    return undefined;
+  }
 }
 
 const failure = (code: unknown, message = 'the call failed') =>

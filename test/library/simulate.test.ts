@@ -220,6 +220,50 @@ test.each([
   },
 );
 
+const wanted = address('default', 'request', 'wanted');
+const other = address('default', 'request', 'other');
+// The answer is handled only when the effect has ended: it is lost when that takes long.
+const request = defineActor({
+  type: 'request',
+  version: 1,
+  machine: setup({ actors: { ask: effect<null, undefined>() } }).createMachine({
+    id: 'request',
+    initial: 'new',
+    states: {
+      new: { on: { 'request.open': 'asking' } },
+      asking: { invoke: { id: 'ask', src: 'ask', onDone: 'waiting', onError: 'waiting' } },
+      waiting: { on: { 'request.approve': 'approved' } },
+      approved: {},
+    },
+  }),
+  effects: { ask: { class: 'repeatable', run: async () => null } },
+});
+const open = (to: typeof wanted) => ({ at: 0, to, event: { type: 'request.open' }, key: to });
+const approve = (at: number) => ({
+  at,
+  to: wanted,
+  event: { type: 'request.approve' },
+  key: 'yes',
+});
+const isApproved: Invariant = ({ actor }) => actor(wanted)?.value === 'approved';
+
+test('shrinking keeps the messages that the rule expects something of', async () => {
+  const load = [open(wanted), open(other), approve(20_000)];
+  const options = { actors: [request], load, atRest: { isApproved }, ...silent };
+  // The fault makes the effect slow: without both messages the rule says nothing about it.
+  const { failure } = await simulate({ ...options, runs: 300, seed: 1 });
+  expect(failure!.messages.map(({ event }) => event.type)).toEqual([
+    'request.open',
+    'request.approve',
+  ]);
+  expect(failure!.faults).toHaveLength(1);
+  // Without any fault the answer comes first: all messages stay.
+  const early = [approve(0), open(wanted), open(other)];
+  const { failure: always } = await simulate({ ...options, load: early, runs: 300, seed: 1 });
+  expect(always!.messages).toHaveLength(3);
+  expect(always!.faults).toEqual([]);
+});
+
 test('shrinking leaves what is needed', async () => {
   const needed = [3, 17];
   const { items } = await shrink(

@@ -70,7 +70,15 @@ function findingOf(root: TSchema, error: ValueError): Finding {
 function unknownKey({ path: pointer, schema }: ValueError): Finding {
   const key = parsePointer(pointer).at(-1) ?? '';
   const known = Object.keys((schema.properties ?? {}) as Record<string, unknown>);
-  if (known.length === 0) return { pointer, message: 'cannot be used as a name here' };
+  if (known.length === 0) {
+    const patterns = Object.keys((schema.patternProperties ?? {}) as Record<string, unknown>);
+    const named = patterns.map((pattern) => `a name that matches ${pattern}`).join(', or ');
+    return {
+      pointer,
+      message: 'cannot be used as a name here',
+      ...(named && { allowed: named }),
+    };
+  }
   const guess = nearest(key, known);
   const message = guess ? `unknown key; did you mean ${guess}?` : 'unknown key';
   return { pointer, message, allowed: known.join(', ') };

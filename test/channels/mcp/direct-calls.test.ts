@@ -45,7 +45,10 @@ test('a plain call has the answer of the SDK: result, failure, refusal, task, re
     _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'troupe', version: '0.0.0' } },
   });
   const failed = await bothWays(gateway, 'test__fail_always-v1', {});
-  expect(failed.result).toMatchObject({ isError: true, structuredContent: { state: 'FAILED' } });
+  expect(failed.result).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringContaining('"state":"FAILED"') }],
+  });
   const wrong = await bothWays(gateway, ECHO, { text: 5 }, { key: 'wrong' });
   expect(wrong.result).toMatchObject({ isError: true });
   const task = await bothWays(

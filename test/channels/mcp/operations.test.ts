@@ -42,12 +42,15 @@ test('operators have operations as tools: those that read, all, or none', async 
   });
   const unnamed = { name: 'sessions_list', arguments: { tenant: {} } };
   expect(await reading.rpc('tools/call', unnamed, { as: 'operator' })).toMatchObject({
-    result: { isError: true, structuredContent: { error: { code: 'INVALID_ARGUMENT' } } },
+    result: {
+      isError: true,
+      content: [{ text: expect.stringContaining('"code":"INVALID_ARGUMENT"') }],
+    },
   });
   const other = { name: 'sessions_list', arguments: { tenant: 'other' } };
   expect((await reading.rpc('tools/call', other, { as: 'operator' })).result).toMatchObject({
     isError: true,
-    structuredContent: { error: { code: 'FORBIDDEN' } },
+    content: [{ text: expect.stringContaining('"code":"FORBIDDEN"') }],
   });
   expect(reading.audited).toEqual([]);
 

@@ -83,7 +83,7 @@ test('the tool shows where a task is in its chart, to who may read the task', as
   expect((await chart(args)).structuredContent).not.toHaveProperty('chart');
   expect(await chart(args, 'mallory')).toMatchObject({
     isError: true,
-    structuredContent: { error: { code: 'NOT_FOUND' } },
+    content: [{ text: expect.stringContaining('"code":"NOT_FOUND"') }],
   });
   // Another caller has none of its own running, and two of one tool are ambiguous.
   expect(await chart({ tool: held.name }, 'operator')).not.toHaveProperty('structuredContent');

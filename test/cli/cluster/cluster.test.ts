@@ -84,6 +84,17 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 
     }
   });
 
+  it('a gateway of a new cluster says that it waits for a worker, and stops meanwhile', async () => {
+    const cluster = await openRunning();
+    const gateway = cluster.start('gateway');
+    await eventually(() => expect(gateway.stderr).toContain('waiting for a worker'));
+    const from = performance.now();
+    gateway.child.kill('SIGTERM');
+    expect(await gateway.ended).toMatchObject({ code: 0 });
+    expect(performance.now() - from).toBeLessThan(30_000);
+    expect(gateway.stderr).not.toContain('did not start');
+  });
+
   it('uses the next free name for a second worker of one name and data folder', async () => {
     const cluster = await openRunning();
     const first = await ready(cluster.start('worker', '--name', 'twin'));

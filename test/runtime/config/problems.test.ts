@@ -356,6 +356,16 @@ describe('keys that must agree', () => {
     );
   });
 
+  it('a name that is not allowed is reported with the names that are', () => {
+    const found = problemsOf("{ mcp: { servers: { 'my notes': { command: 'x' } } } }");
+    expect(found).toContainEqual(
+      expect.objectContaining({
+        path: 'mcp.servers["my notes"]',
+        allowed: expect.stringMatching(/^a name that matches \^\[/) as string,
+      }),
+    );
+  });
+
   it('no auth is accepted where only this machine can reach the gateway', () => {
     expect(paths("{ gateway: { auth: { mode: 'none' } } }")).toEqual([]);
     expect(
