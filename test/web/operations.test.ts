@@ -63,7 +63,7 @@ beforeAll(async () => {
   if (chromiumPath === undefined) return;
   const { page, errors } = await openView(browser(), program(), '');
   await seed(page);
-  expect(errors).toEqual([]);
+  if (errors.length > 0) throw new Error(errors.join('\n'));
   await page.context().close();
 }, 60_000);
 
