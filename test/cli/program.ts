@@ -30,10 +30,10 @@ export type Started = {
 };
 
 /**
- * Starts it without configuration or keys of this machine. Killed when the test ends; a failed test
- * shows what a program that still runs has printed.
+ * Starts it without configuration or keys of this machine; the caller kills it. For programs that
+ * the tests of a file share. @param home default a new folder for the test that runs
  */
-export function startProgram(args: readonly string[], options: RunOptions = {}): Started {
+export function spawnProgram(args: readonly string[], options: RunOptions = {}): Started {
   const { home = scratchFolder(), env = {}, stdin } = options;
   const child = spawn(process.execPath, [bundle, ...args], {
     env: { PATH: process.env.PATH, HOME: home, NO_COLOR: '1', ...env },
@@ -52,6 +52,16 @@ export function startProgram(args: readonly string[], options: RunOptions = {}):
   // A program that exits without reading leaves a broken pipe, which is not an error of the test.
   child.stdin.on('error', () => {});
   if (stdin !== undefined) child.stdin.end(stdin);
+  return started;
+}
+
+/**
+ * As `spawnProgram`, killed when the test ends; a failed test shows what a program that still runs
+ * has printed.
+ */
+export function startProgram(args: readonly string[], options: RunOptions = {}): Started {
+  const started = spawnProgram(args, options);
+  const { child } = started;
   onTestFailed(() => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     console.error('still running: troupe', ...args, `\n${started.stdout}${started.stderr}`);

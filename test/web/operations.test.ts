@@ -1,12 +1,27 @@
 /** The views of operations on the real program: what they show, do, and look like. */
 import type { Page } from 'playwright-core';
-import { expect, test } from 'vitest';
-import { scratchFolder, write } from '../runtime/config/folder.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { write } from '../runtime/config/folder.ts';
 import { axeViolations } from './axe.ts';
-import { keepScreenshot, openView, startRealProgram } from './real-program.ts';
+import { chromiumPath } from './chromium.ts';
+import { keepScreenshot, openView, startRealProgram, useRealProgram } from './real-program.ts';
 import { LOOKS, say, useBrowser } from './web-world.ts';
 
 const browser = useBrowser();
+/**
+ * Filled once with what `seed` makes: most tests only look at it, one decides and removes what
+ * waits. With hooks, which the view of agents names.
+ */
+const program = useRealProgram((data) =>
+  write(
+    data,
+    'hooks/guard.mjs',
+    `export default {
+    name: 'guard',
+    hooks: { before_tool_call: () => undefined, agent_end: () => undefined },
+  };`,
+  ),
+);
 
 const soon = { timeout: 15_000 };
 
@@ -44,14 +59,17 @@ const seed = async (page: Page) => {
   await page.getByRole('link', { name: /pulse/ }).waitFor();
 };
 
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  const { page, errors } = await openView(browser(), program(), '');
+  await seed(page);
+  if (errors.length > 0) throw new Error(errors.join('\n'));
+  await page.context().close();
+}, 60_000);
+
 test('every view is legible, without accessibility errors, in both schemes, wide and on a phone', async () => {
-  const program = await startRealProgram();
-  const first = await openView(browser(), program, '');
-  await seed(first.page);
-  expect(first.errors).toEqual([]);
-  await first.page.context().close();
   for (const { name, ...look } of LOOKS) {
-    const { page, errors } = await openView(browser(), program, 'tasks', look);
+    const { page, errors } = await openView(browser(), program(), 'tasks', look);
     for (const [view, text] of Object.entries(VIEWS)) {
       await page.evaluate((hash) => location.assign(hash), `#view=${view}`);
       await page.locator('.view').getByText(text).first().waitFor();
@@ -70,9 +88,7 @@ test('every view is legible, without accessibility errors, in both schemes, wide
 }, 240_000);
 
 test('notes are listed, found, and opened at their lines', async () => {
-  const program = await startRealProgram();
-  const { page, errors } = await openView(browser(), program, '');
-  await seed(page);
+  const { page, errors } = await openView(browser(), program(), '');
   await page.getByRole('link', { name: 'Memory' }).click();
   await page.getByRole('button', { name: 'memory/2026-01-05.md' }).waitFor();
   await page.getByRole('searchbox').fill('what is the cats name');
@@ -96,9 +112,7 @@ test('notes are listed, found, and opened at their lines', async () => {
 }, 120_000);
 
 test('a list filters, sorts and opens by the address, and by the keyboard', async () => {
-  const program = await startRealProgram();
-  const { page } = await openView(browser(), program, '');
-  await seed(page);
+  const { page } = await openView(browser(), program(), '');
   await page.getByRole('link', { name: 'Audit' }).click();
   const rows = page.getByRole('list', { name: 'Audit' }).getByRole('listitem');
   await rows.first().waitFor();
@@ -128,9 +142,7 @@ test('a list filters, sorts and opens by the address, and by the keyboard', asyn
 }, 90_000);
 
 test('an approval and a schedule are decided, run and removed where they are shown', async () => {
-  const program = await startRealProgram();
-  const { page } = await openView(browser(), program, '');
-  await seed(page);
+  const { page } = await openView(browser(), program(), '');
   await page.getByRole('link', { name: /^Approvals.*1 waits for you/ }).click();
   await page.getByRole('link', { name: /rm -r build/ }).click();
   await page.getByRole('button', { name: 'Deny' }).click();
@@ -152,8 +164,8 @@ test('an approval and a schedule are decided, run and removed where they are sho
 }, 90_000);
 
 test('a run shows its effects with their times, and who approved its command', async () => {
-  const program = await startRealProgram();
-  const { page, errors } = await openView(browser(), program, '');
+  const own = await startRealProgram();
+  const { page, errors } = await openView(browser(), own, '');
   await page.getByRole('textbox', { name: 'Message' }).waitFor();
   await say(page, 'call exec {"command": "rm -r build"}');
   await page.getByRole('button', { name: 'Allow once' }).click();
@@ -172,25 +184,14 @@ test('a run shows its effects with their times, and who approved its command', a
 }, 90_000);
 
 test('a view is in Vietnamese for a Vietnamese browser', async () => {
-  const program = await startRealProgram();
-  const { page } = await openView(browser(), program, 'dead-letters', { locale: 'vi-VN' });
+  const { page } = await openView(browser(), program(), 'dead-letters', { locale: 'vi-VN' });
   await page.getByText('Không có thư hỏng').waitFor();
   expect(await page.getByRole('link', { name: 'Lịch chạy' }).count()).toBe(1);
   await keepScreenshot(page, 'dead-letters-vi');
 }, 60_000);
 
 test('an agent shows its tools, and the hooks that its runs call', async () => {
-  const data = scratchFolder();
-  write(
-    data,
-    'hooks/guard.mjs',
-    `export default {
-    name: 'guard',
-    hooks: { before_tool_call: () => undefined, agent_end: () => undefined },
-  };`,
-  );
-  const program = await startRealProgram(data);
-  const { page, errors } = await openView(browser(), program, 'agents&item=main');
+  const { page, errors } = await openView(browser(), program(), 'agents&item=main');
   const details = page.getByRole('complementary', { name: 'Details' });
   await details.getByText('before_tool_call').waitFor();
   await details.getByText('agent_end').waitFor();

@@ -1,20 +1,26 @@
 /** The actors of a real program in the page: the tree, one actor live, and ten thousand of them. */
 import type { Locator, Page } from 'playwright-core';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { install } from '../../agent-runs/installation.ts';
 import { TOKEN } from '../../channels/gateway/client.ts';
 import { axeViolations } from '../axe.ts';
-import { keepScreenshot, openView, startRealProgram } from '../real-program.ts';
+import { chromiumPath } from '../chromium.ts';
+import { keepScreenshot, openView, startRealProgram, useRealProgram } from '../real-program.ts';
 import { LOOKS, say, useBrowser } from '../web-world.ts';
 
 const browser = useBrowser();
+/** Its main session has answered once. Tests that leave another session behind start their own. */
+const shared = useRealProgram();
 
 const MAIN = 'default/session/agent:main:main';
 
+const answersIn = (page: Page) => page.locator('.message.agent[aria-busy=false]');
+/** Resolves when the text is answered; earlier answers are shown already. */
 const ask = async (page: Page, text: string) => {
+  const before = await answersIn(page).count();
   await say(page, text);
-  await page.locator('.message.agent[aria-busy=false]').last().waitFor();
+  await answersIn(page).nth(before).waitFor();
 };
 const isActive = (page: Page, state: string) =>
   page.locator(`.statechart .state.active[data-state="${state}"]`).waitFor();
@@ -34,11 +40,17 @@ const settledView = async (chart: Locator): Promise<string> => {
   return last!;
 };
 
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  const { page } = await openView(browser(), shared(), '');
+  await ask(page, 'Hello, who are you?');
+  await page.context().close();
+}, 60_000);
+
 test('an actor shows its chart lit, its turns as they come, and a past turn', async () => {
-  const program = await startRealProgram();
-  const chat = await openView(browser(), program, '');
-  await ask(chat.page, 'Hello, who are you?');
-  const { page, errors } = await openView(browser(), program, '');
+  const chat = await openView(browser(), shared(), '');
+  await answersIn(chat.page).first().waitFor();
+  const { page, errors } = await openView(browser(), shared(), '');
   await page.getByRole('link', { name: 'Actors' }).click();
   await page.getByRole('searchbox').fill('session idle');
   await page.getByRole('treeitem', { name: /agent:main:main/ }).click();
@@ -64,12 +76,9 @@ test('an actor shows its chart lit, its turns as they come, and a past turn', as
 }, 120_000);
 
 test('an operator quarantines an actor with a reason, and lets it continue', async () => {
-  const program = await startRealProgram();
-  const chat = await openView(browser(), program, '');
-  await ask(chat.page, 'Hello, who are you?');
   const { page, errors } = await openView(
     browser(),
-    program,
+    shared(),
     `actors&item=${encodeURIComponent(MAIN)}`,
   );
   await page.getByRole('button', { name: 'Quarantine', exact: true }).click();
@@ -136,10 +145,7 @@ test('an operator cancels the effect of an actor, which goes on', async () => {
 }, 120_000);
 
 test('the chart is used by keys, and read as a tree', async () => {
-  const program = await startRealProgram();
-  const chat = await openView(browser(), program, '');
-  await ask(chat.page, 'Hello, who are you?');
-  const { page } = await openView(browser(), program, `actors&item=${encodeURIComponent(MAIN)}`, {
+  const { page } = await openView(browser(), shared(), `actors&item=${encodeURIComponent(MAIN)}`, {
     viewport: { width: 1_920, height: 1_080 },
   });
   await isActive(page, 'idle');
@@ -201,11 +207,8 @@ test('two fingers scale the chart, and the turns of an actor are erased', async 
 }, 120_000);
 
 test('the views of actors are legible, without accessibility errors, in both schemes, wide and on a phone', async () => {
-  const program = await startRealProgram();
-  const chat = await openView(browser(), program, '');
-  await ask(chat.page, 'Hello, who are you?');
   for (const { name, ...look } of LOOKS) {
-    const { page, errors } = await openView(browser(), program, 'actors', look);
+    const { page, errors } = await openView(browser(), shared(), 'actors', look);
     await page.getByRole('treeitem', { name: /agent:main:main/ }).waitFor();
     const ofTree = await axeViolations(page);
     await keepScreenshot(page, `actors-${name}`);
@@ -226,9 +229,8 @@ test('the views of actors are legible, without accessibility errors, in both sch
 }, 240_000);
 
 test('beside a conversation, the statechart follows the answer', async () => {
-  const program = await startRealProgram();
-  const { page, errors } = await openView(browser(), program, '', LOOKS[0]);
-  await ask(page, 'Hello, who are you?');
+  const { page, errors } = await openView(browser(), shared(), '', LOOKS[0]);
+  await answersIn(page).first().waitFor();
   await page.getByRole('button', { name: 'Statechart' }).click();
   await isActive(page, 'idle');
   await ask(page, 'call calculate {"expression": "6*7"}');
