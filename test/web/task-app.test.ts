@@ -23,8 +23,8 @@ const HOLD = 'test__hold_work-v1';
 const APPS = {
   extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } },
 };
-/** For a machine that does much else. */
-const PATIENT = { timeout: 25_000 };
+/** For a machine that does much else, milliseconds. */
+const PATIENT_MS = 25_000;
 /** What a client must enforce for a view that declares no domains. */
 const POLICY =
   "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
@@ -79,7 +79,7 @@ async function showApp(html: string, callTool: CallTool): Promise<Shown> {
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const context = await browser().newContext({ locale: 'en-US', colorScheme: 'light' });
   const page = await context.newPage();
-  page.setDefaultTimeout(PATIENT.timeout);
+  page.setDefaultTimeout(PATIENT_MS);
   const requested: string[] = [];
   const complaints: string[] = [];
   page.on('request', (request) => requested.push(request.url().replace(origin, '')));
@@ -113,7 +113,7 @@ const activeState = (view: FrameLocator, path: string) =>
 test('the view follows a task from its work to its end', async () => {
   const gateway = await serveMcp('none', { taskApp: () => Promise.resolve(app) });
   const call = gateway.rpc('tools/call', { name: HOLD, arguments: { gate: 'a' } });
-  await eventually(() => expect(gateway.gate.begun).toContain('a'), PATIENT);
+  await eventually(() => expect(gateway.gate.begun).toContain('a'));
   const { view, send, seen, requested, complaints } = await showApp(...(await servedBy(gateway)));
   await send({ method: 'ui/notifications/tool-input', params: { arguments: { gate: 'a' } } });
   await activeState(view, 'running.performing').waitFor();
@@ -132,9 +132,8 @@ test('the view follows a task from its work to its end', async () => {
   expect(methods.slice(0, 2)).toEqual(['ui/initialize', 'ui/notifications/initialized']);
   expect(methods).toContain('ui/notifications/size-changed');
   await send({ id: 'end', method: 'ui/resource-teardown', params: { reason: 'test' } });
-  await eventually(
-    async () => expect(await seen()).toContainEqual({ jsonrpc: '2.0', id: 'end', result: {} }),
-    PATIENT,
+  await eventually(async () =>
+    expect(await seen()).toContainEqual({ jsonrpc: '2.0', id: 'end', result: {} }),
   );
   expect(requested).toEqual(['/', '/view']);
   expect(complaints).toEqual([]);
@@ -159,7 +158,7 @@ test('a result that names its task is shown, also of a task that failed', async 
   const variables = { '--color-text-primary': 'rgb(1, 2, 3)', 'background-image': 'url(/leak)' };
   const params = { theme: 'dark', styles: { variables } };
   await send({ method: 'ui/notifications/host-context-changed', params });
-  await eventually(async () => expect(await colorOf()).toBe('rgb(15, 20, 28)'), PATIENT);
+  await eventually(async () => expect(await colorOf()).toBe('rgb(15, 20, 28)'));
   expect(await paperOf()).toBe('rgb(15, 20, 28)');
   const ink = await view.locator('body').evaluate((body) => getComputedStyle(body).color);
   expect(ink).toBe('rgb(1, 2, 3)');
@@ -222,7 +221,7 @@ test('a task that cannot be read is reported, and read again', async () => {
       : callTool(params),
   );
   await view.getByText('Waiting for the task of this call').waitFor();
-  await eventually(() => expect(failures).toBeLessThanOrEqual(0), PATIENT);
+  await eventually(() => expect(failures).toBeLessThanOrEqual(0));
   failures = 1;
   await send({ method: 'ui/notifications/tool-result', params: result });
   await view.getByText('The task cannot be read: no rest').waitFor();

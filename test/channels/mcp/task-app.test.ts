@@ -13,9 +13,6 @@ const OTHER_TYPES = {
   extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/uri-list'] } },
 };
 
-/** For a machine that does much else. */
-const PATIENT = { timeout: 25_000 };
-
 const serve = () => serveMcp('read', { taskApp: () => Promise.resolve(PAGE) });
 type Tool = { name: string; _meta?: { ui?: object } };
 
@@ -69,7 +66,7 @@ test('the tool shows where a task is in its chart, to who may read the task', as
     (await rpc('tools/call', { name: CHART, arguments: args }, { as })).result;
   const held = { name: 'test__hold_work-v1', arguments: { gate: 'a' } };
   const call = rpc('tools/call', held);
-  await eventually(() => expect(gate.begun).toContain('a'), PATIENT);
+  await eventually(() => expect(gate.begun).toContain('a'));
   const running = await chart({ tool: held.name });
   expect(running.structuredContent).toMatchObject({
     task: { action: 'test.hold_work', state: 'RUNNING', isFinal: false },
@@ -88,7 +85,7 @@ test('the tool shows where a task is in its chart, to who may read the task', as
   // Another caller has none of its own running, and two of one tool are ambiguous.
   expect(await chart({ tool: held.name }, 'operator')).not.toHaveProperty('structuredContent');
   const second = rpc('tools/call', { ...held, arguments: { gate: 'b' } });
-  await eventually(() => expect(gate.begun).toContain('b'), PATIENT);
+  await eventually(() => expect(gate.begun).toContain('b'));
   expect(await chart({ tool: held.name })).not.toHaveProperty('structuredContent');
   for (const key of ['a', 'b']) gate.open(key);
   await Promise.all([call, second]);
