@@ -82,7 +82,7 @@ export function compileSchema(schema: Record<string, unknown>): SchemaCheck {
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     const what =
-      code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
+      code === TIMEOUT
         ? `it takes over ${COMPILE_MS} ms to compile: make it smaller`
         : `it is not a valid JSON Schema ${draft}: ${message}`;
     throw new TroupeError('INVALID_ARGUMENT', what, { cause });
@@ -114,15 +114,31 @@ const suspended = (leftMs: number): TroupeError =>
 const sandbox = createContext({ work: undefined });
 const runWork = new Script('work()');
 
-/** The result of the work. @throws what it throws; Error when it takes longer */
-function within<T>(ms: number, work: () => T): T {
+/** How often work is repeated for which the process did not have the processor. */
+const REPEATS_MAX = 2;
+
+/**
+ * The result of the work. On a busy machine a process may wait for the processor longer than the
+ * limit, so work that did not use half of it is repeated.
+ * @throws what it throws; Error when it takes longer
+ */
+function within<T>(ms: number, work: () => T, repeats = REPEATS_MAX): T {
   sandbox['work'] = work;
+  const before = process.cpuUsage();
   try {
     return runWork.runInContext(sandbox, { timeout: ms }) as T;
+  } catch (error) {
+    const { user, system } = process.cpuUsage(before);
+    const hadProcessor = (user + system) / 1_000 > ms / 2;
+    const isTimeout = (error as NodeJS.ErrnoException).code === TIMEOUT;
+    if (!isTimeout || hadProcessor || repeats === 0) throw error;
+    return within(ms, work, repeats - 1);
   } finally {
     sandbox['work'] = undefined;
   }
 }
+
+const TIMEOUT = 'ERR_SCRIPT_EXECUTION_TIMEOUT';
 
 const checkError = ({ instancePath, keyword, params, message }: ErrorObject): CheckError => {
   if (keyword === 'required')
