@@ -75,5 +75,6 @@ it('seeding can be aborted while the root does not answer', async () => {
   const { system } = await openCell();
   const unanswered = Object.assign(Object.create(system) as typeof system, { ask });
   await seedCluster(unanswered, { ...seed, signal: aborting.signal });
-  expect(seed.warnings).toEqual([expect.stringContaining('no answer within')]);
+  // What stops reports nothing more.
+  expect(seed.warnings).toEqual([]);
 });

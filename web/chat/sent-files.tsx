@@ -4,6 +4,7 @@ import type { FilePart } from '../../protocols/content.ts';
 import { Icon } from '../icons.tsx';
 import { language } from '../strings.ts';
 import { fileStrings } from './file-strings.ts';
+import { followUrl, saveBlob } from './save-file.ts';
 
 /** @param urlOf asks the gateway for a signed URL of a file. @throws TroupeError */
 export const SentFiles = (props: {
@@ -47,18 +48,9 @@ const sizeOf = (bytes: number): string => {
  */
 async function save(url: string, name: string): Promise<void> {
   const { pathname, search } = new URL(url);
-  if (!pathname.startsWith('/v1/artifacts/')) return follow(url, name);
+  if (!pathname.startsWith('/v1/artifacts/')) return followUrl(url, name);
   // The page may have been reached at another address of the gateway than the URL names.
   const response = await fetch(pathname + search);
   if (!response.ok) throw new Error(fileStrings.notDownloaded(name, response.status));
-  const contents = URL.createObjectURL(await response.blob());
-  follow(contents, name);
-  URL.revokeObjectURL(contents);
+  saveBlob(await response.blob(), name);
 }
-
-const follow = (url: string, name: string): void => {
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-};

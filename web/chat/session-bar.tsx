@@ -7,6 +7,7 @@ import { Icon } from '../icons.tsx';
 import { strings } from '../strings.ts';
 import type { Workspace } from '../workspace.ts';
 import type { Conversation } from './conversation.ts';
+import { saveBlob } from './save-file.ts';
 
 type Model = { readonly id: string; readonly provider: string; readonly available: boolean };
 type Tool = { readonly id: string; readonly description: string };
@@ -122,13 +123,5 @@ const markdownOf = ({ history }: Conversation): string =>
     .map(({ role, text }) => `**${role === 'user' ? strings.you : strings.agent}**\n\n${text}\n`)
     .join('\n');
 
-const download = (name: string, conversation: Conversation): void => {
-  const url = URL.createObjectURL(
-    new Blob([markdownOf(conversation)], { type: 'text/markdown;charset=utf-8' }),
-  );
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
-};
+const download = (name: string, conversation: Conversation): void =>
+  saveBlob(new Blob([markdownOf(conversation)], { type: 'text/markdown;charset=utf-8' }), name);
