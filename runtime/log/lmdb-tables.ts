@@ -116,8 +116,11 @@ export class LmdbTables implements RowsRead {
   /**
    * LMDB could not write its header, and refuses every read and write until it is opened again
    * (MDB_PANIC). For lmdb-js a range is empty then. Ask after a failed commit, before any read.
+   * While a range is frozen, every failure counts as one: lmdb-js may give its transaction to a new
+   * reader then, and LMDB is not asked.
    */
   get isPanicked(): boolean {
+    if (this.#frozen.size > 0) return true;
     this.seeNewest();
     try {
       this.root.useReadTransaction().done();
