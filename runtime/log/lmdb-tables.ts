@@ -36,8 +36,8 @@ export class LmdbTables implements RowsRead {
   protected readonly tables: Record<TableName, Database<Buffer, Buffer>>;
   /** `state` once more, read without copies */
   readonly #passing: Database<Buffer, Buffer>;
-  /** read transactions of ranges that are not at their end */
-  readonly #frozen = new Set<Transaction>();
+  /** ranges that are not at their end; some may use the same read transaction */
+  readonly #frozen = new Set<{ readonly transaction: Transaction }>();
   /** what all other reads see, while a commit is under way */
   #held: { readonly transaction?: Transaction } = {};
 
@@ -83,7 +83,8 @@ export class LmdbTables implements RowsRead {
   /** Page by page in one read transaction: no cursor stays open between two steps. */
   *frozen(table: TableName, { from, to }: RowRange): Iterable<KeyedRow> {
     const transaction = this.#snapshot();
-    this.#frozen.add(transaction);
+    const use = { transaction };
+    this.#frozen.add(use);
     try {
       for (let start = from, exclusiveStart = false; ; exclusiveStart = true) {
         const at = { start: start as Buffer, exclusiveStart, end: to as Buffer };
@@ -93,7 +94,7 @@ export class LmdbTables implements RowsRead {
         start = page.at(-1)!.key;
       }
     } finally {
-      if (this.#frozen.delete(transaction)) transaction.done();
+      if (this.#frozen.delete(use)) transaction.done();
     }
   }
 
@@ -107,7 +108,7 @@ export class LmdbTables implements RowsRead {
 
   /** Ends frozen ranges, too: they must not be gone on with. */
   async close(): Promise<void> {
-    for (const transaction of this.#frozen) transaction.done();
+    for (const { transaction } of this.#frozen) transaction.done();
     this.#frozen.clear();
     await this.root.close();
   }
@@ -115,8 +116,11 @@ export class LmdbTables implements RowsRead {
   /**
    * LMDB could not write its header, and refuses every read and write until it is opened again
    * (MDB_PANIC). For lmdb-js a range is empty then. Ask after a failed commit, before any read.
+   * While a range is frozen, every failure counts as one: lmdb-js may give its transaction to a new
+   * reader then, and LMDB is not asked.
    */
   get isPanicked(): boolean {
+    if (this.#frozen.size > 0) return true;
     this.seeNewest();
     try {
       this.root.useReadTransaction().done();

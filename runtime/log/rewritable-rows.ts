@@ -3,7 +3,7 @@
  * replaced by a copy of its rows.
  *
  * LMDB that could not write its header must be opened again (MDB_PANIC). That happens at once, and
- * nothing is lost: memory holds the rows of the commit that failed.
+ * nothing is lost: memory holds the rows of the commit that failed. A range that is frozen ends.
  *
  * LMDB keeps the bytes of removed rows in free pages and in the gaps of used ones, and
  * its own compacting copy keeps the gaps. So an erasure writes every row into a new file.
@@ -164,8 +164,8 @@ export class RewritableRows implements Rows {
 const openedAgain = (path: string): TroupeError =>
   new TroupeError(
     'UNAVAILABLE',
-    `the data file in ${path} was opened again while rows were read, because its header could not ` +
-      'be written (is the disk full?): read them again',
+    `the data file in ${path} was opened again while rows were read, because it could not be ` +
+      'written (is the disk full?): read them again',
   );
 
 /** @throws TroupeError UNAVAILABLE: a copy would leave no room for messages */
