@@ -286,6 +286,10 @@ export type SendOutcome =
     }
   | { readonly status: 'unknown'; readonly error: ErrorData };
 
+/** Of the chat of a message or delivery, within its account. */
+export const chatKey = ({ chat }: { readonly chat: ChatRef }): string =>
+  `${chat.id}\n${chat.thread ?? ''}`;
+
 export const chatAddress = (tenant: string, of: AccountRef, { id, thread }: ChatRef): Address =>
   address(
     tenant,

@@ -16,6 +16,7 @@ import {
   type ChatInbound,
   type ChatOutcome,
   chatAddress,
+  chatKey,
   INBOUND_CHARACTERS_MAX,
   INBOUND_MEDIA_MAX,
   type InboundMessage,
@@ -55,10 +56,20 @@ export class Entry {
     this.#o = options;
   }
 
-  /** @throws TroupeError UNAVAILABLE when a message is not known to be stored */
+  /**
+   * Stores the messages of each chat in order. One that is not known to be stored holds back the
+   * later ones of its chat, because the service delivers all of them again.
+   * @throws TroupeError UNAVAILABLE when a message is not known to be stored
+   */
   async accept(messages: readonly InboundMessage[]): Promise<void> {
-    // Started in order, so that the messages of one chat are stored in order.
-    await Promise.all(messages.map((message) => this.#accept(bounded(message))));
+    const chats = new Map<string, Promise<void>>();
+    for (const message of messages) {
+      const chat = chatKey(message);
+      const earlier = chats.get(chat);
+      const store = () => this.#accept(bounded(message));
+      chats.set(chat, earlier ? earlier.then(store) : store());
+    }
+    await Promise.all(chats.values());
   }
 
   /** A message that can never be stored is reported, or it would be delivered without end. */

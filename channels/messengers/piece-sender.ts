@@ -8,6 +8,7 @@ import type { SendInput, SendOutput } from '../../protocols/channel-effects.ts';
 import {
   type AccountRef,
   accountKey,
+  chatKey,
   pieceIdOf,
   type SendOutcome,
 } from '../../protocols/channel.ts';
@@ -181,6 +182,3 @@ async function sendOrEdit(
   const isRefused = edited.status === 'not_sent' && edited.isFinal === true;
   return isRefused ? adapter.send(piece, signal) : edited;
 }
-
-export const chatKey = ({ chat }: Pick<SendInput, 'chat'>): string =>
-  `${chat.id}\n${chat.thread ?? ''}`;

@@ -8,7 +8,7 @@ import type { EditInput, FollowInput, FollowOutput } from '../../protocols/chann
 import type { Clock, System } from '../../runtime/index.ts';
 import { LiveText } from './live-text.ts';
 import type { FindAccount, OpenAccount } from './open-account.ts';
-import { chatKey } from './piece-sender.ts';
+import { chatKey } from '../../protocols/channel.ts';
 import { piecesOf } from './text/pieces.ts';
 
 /** A preview begins with this much text, so that short answers are sent at once and complete. */
