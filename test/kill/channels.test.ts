@@ -16,7 +16,7 @@ const KILLS = Number(process.env['TROUPE_KILLS'] ?? 3);
 const CHATS = Number(process.env['TROUPE_KILL_CHATS'] ?? 3);
 
 const random = randomOf(SEED);
-const limits = { timeout: 180_000 + KILLS * 20_000 };
+const limits = { timeout: 300_000 + KILLS * 20_000 };
 
 const ofProgram = await People.of(random, CHATS);
 const program = new TestProgram(ofProgram.config());
