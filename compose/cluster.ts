@@ -173,7 +173,7 @@ export async function startClusterGateway(
   }
 }
 
-/** A gateway of a new cluster that has no worker so long reports that it waits for one. */
+/** After this time a gateway of a new cluster without a worker says that it waits for one. */
 const NO_WORKER_NOTICE_MS = 3_000;
 
 type Seeding = Pick<Joined, 'system'> & Pick<ProcessServices, 'log'> & { signal: AbortSignal };
@@ -188,8 +188,11 @@ async function untilSeeded(seeded: Promise<void>, { system, log, signal }: Seedi
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
-  await Promise.race([seeded, aborted]);
-  clearTimeout(noticing);
+  try {
+    await Promise.race([seeded, aborted]);
+  } finally {
+    clearTimeout(noticing);
+  }
 }
 
 /** If the configuration sets a port for them. */

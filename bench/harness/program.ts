@@ -73,7 +73,7 @@ export async function startWorkerProgram(folder: string, name: string, nats: str
 const environmentOf = (folder: string) => ({
   HOME: folder,
   TROUPE_OFFLINE_TOKENS_PER_SECOND: '0',
-  // as of `openssl rand -hex 32`, which processes derive their key from quickly
+  // of the form of `openssl rand -hex 32`: any other one costs each process half a second
   TROUPE_CLUSTER_SECRET: '6a09e667f3bcc908bb67ae8584caa73b3c6ef372fe94f82ba54ff53a5f1d36f1',
 });
 

@@ -4,11 +4,11 @@
  *
  * Boundary: everything here is ephemeral. The reply that the session commits replaces it.
  */
+import { chatKey } from '../../protocols/channel.ts';
 import type { EditInput, FollowInput, FollowOutput } from '../../protocols/channel-effects.ts';
 import type { Clock, System } from '../../runtime/index.ts';
 import { LiveText } from './live-text.ts';
 import type { FindAccount, OpenAccount } from './open-account.ts';
-import { chatKey } from '../../protocols/channel.ts';
 import { piecesOf } from './text/pieces.ts';
 
 /** A preview begins with this much text, so that short answers are sent at once and complete. */
