@@ -122,10 +122,6 @@ export class RewritableRows implements Rows {
     }
   }
 
-  flushed(): Promise<void> {
-    return this.#rows.flushed();
-  }
-
   async close(): Promise<void> {
     if (!this.#lost) await this.#present.close();
   }
@@ -138,7 +134,6 @@ export class RewritableRows implements Rows {
     const next = this.#open(folder);
     try {
       for (const table of TABLES) await copyTable(this.#rows, next, table);
-      await next.flushed();
     } catch (error) {
       await next.close();
       await rm(folder, { recursive: true, force: true });

@@ -53,17 +53,16 @@ export class RowsLost extends Error {
 export interface Rows extends RowsRead {
   /**
    * All writes in order in one transaction, or none. At most one commit is under way at a time; the
-   * bytes belong to the store until it is answered. Resolves when readers see it and it survives
-   * the death of the process. When it fails, the rows are as before, and can be written again.
+   * bytes belong to the store until it is answered. Resolves when readers see it and it is as
+   * durable as these rows are: those of a store survive a power loss. When it fails, the rows are
+   * as before, and can be written again.
    * @throws RowsLost when they cannot
    */
   commit(writes: readonly RowWrite[]): Promise<void>;
-  /** Resolves when everything that is committed survives a power loss. */
-  flushed(): Promise<void>;
   /**
    * Copies the rows that exist into a new file, and resolves with the call that puts it in the
    * place of the present one: nothing that was removed or overwritten stays in the file. Must not
-   * run beside `commit` or `flushed`, until the call has ended. When the call fails, memory and
+   * run beside `commit`, until the call has ended. When the call fails, memory and
    * disk may differ.
    * @throws TroupeError UNAVAILABLE without enough free space; nothing is changed then
    */
