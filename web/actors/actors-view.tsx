@@ -262,11 +262,13 @@ const Row = ({ row, isCurrent, isOpen, onClick }: RowProps) => {
   );
 };
 
-/** Events a minute, and messages that wait. */
-const Load = ({ perMinute, lag }: { perMinute: number; lag: number }) => (
+/** Events a minute, and messages that wait; undefined: their number is unknown. */
+const Load = ({ perMinute, lag }: { perMinute: number; lag: number | undefined }) => (
   <>
     {perMinute > 0 && <span class="muted">{strings.perMinute(perMinute)}</span>}
-    {lag > 0 && <span class="tag">{strings.inMailbox(lag)}</span>}
+    {lag !== 0 && (
+      <span class="tag">{lag === undefined ? strings.mailboxUnknown : strings.inMailbox(lag)}</span>
+    )}
   </>
 );
 

@@ -12,8 +12,8 @@ export type TypeRow = {
   readonly troubled: number;
   /** events a minute of all of them */
   readonly perMinute: number;
-  /** messages that wait in the busiest of their shards */
-  readonly lag: number;
+  /** messages that wait in the busiest of their shards; undefined: it is unknown for one of them */
+  readonly lag: number | undefined;
 };
 export type ActorRow = {
   readonly kind: 'actor';
@@ -87,7 +87,9 @@ export function rowsOf(
       isOpen,
       troubled,
       perMinute: group.reduce((sum, { actor }) => sum + (perMinute.get(actor) ?? 0), 0),
-      lag: group.reduce((most, { shardLag }) => Math.max(most, shardLag), 0),
+      lag: group.some(({ shardLagUnknown }) => shardLagUnknown)
+        ? undefined
+        : group.reduce((most, { shardLag }) => Math.max(most, shardLag), 0),
     };
     if (!isOpen) return [head];
     return [

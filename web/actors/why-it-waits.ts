@@ -16,7 +16,7 @@ export function whyItWaits(
   now: number,
   { texts, times }: { readonly texts: Texts; readonly times: Times },
 ): readonly string[] {
-  const { status, why = '', effects, timers, stash, shardLag, waits = [] } = view;
+  const { status, why = '', effects, timers, stash, shardLag, shardLagUnknown, waits = [] } = view;
   if (status === 'paused') return [texts.isPaused(why)];
   if (status === 'suspended') return [texts.isSuspended(why)];
   if (status === 'quarantined') return [texts.isQuarantined(why)];
@@ -29,7 +29,7 @@ export function whyItWaits(
       const deferring = active.find(({ defers }) => defers.some((each) => matches(each, type)));
       return deferring ? texts.deferred(type, deferring.key) : texts.stashed(type);
     }),
-    ...(shardLag > 0 ? [texts.lag(shardLag)] : []),
+    ...(shardLagUnknown ? [texts.lagUnknown] : shardLag > 0 ? [texts.lag(shardLag)] : []),
     ...timers.map(({ event, due }) => timerReason(timerName(event), times.until(due - now), texts)),
   ];
   return reasons.length > 0 ? reasons : [texts.waitsForMessage];
