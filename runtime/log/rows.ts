@@ -38,6 +38,8 @@ export interface RowsRead {
   /**
    * Copies, in key order, of `from` to `to` as they were at the first step, over any number of
    * ticks. Space that is freed meanwhile is not used again until the end of it.
+   * @throws TroupeError UNAVAILABLE when the file had to be opened again, or was written again and
+   * no row was read for 10 s
    */
   frozen(table: TableName, range: RowRange): Iterable<KeyedRow>;
   keys(table: TableName, range: RowRange): Iterable<Uint8Array>;
