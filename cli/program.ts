@@ -44,7 +44,7 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     .configureHelp({ formatItem, minWidthToWrap: 24 })
     .showSuggestionAfterError()
     .exitOverride()
-    .addHelpText('after', () => exitCodeHelp(program.createHelp()));
+    .addHelpText('after', ({ command }) => exitCodeHelp(command.createHelp()));
   const parts: readonly Part[] = [
     addStart,
     addOpen,
