@@ -1,5 +1,4 @@
 /** Job: the pure parts of the schedule's chart: due times, fires, and their outcomes. */
-import { isDeepStrictEqual } from 'node:util';
 import { checker, describeErrors } from '../../protocols/check.ts';
 import type { Address } from '../../protocols/address.ts';
 import { address } from '../../protocols/address.ts';
@@ -136,7 +135,8 @@ const begun = (when: When, cursor: number): When =>
   when.kind === 'every' ? { ...when, from: when.from ?? cursor } : when;
 /** The present times continue then: a repeated request does not move the next one. */
 const isSameWhen = (wanted: When, present: When): boolean =>
-  isDeepStrictEqual(present.kind === 'every' ? { from: present.from, ...wanted } : wanted, present);
+  sorted(present.kind === 'every' ? { from: present.from, ...wanted } : wanted) === sorted(present);
+const sorted = (when: object): string => JSON.stringify(Object.entries(when).toSorted());
 
 /** A job that is enabled again continues with future times. */
 export function enable({ context, event }: Args): Partial<ScheduleContext> {

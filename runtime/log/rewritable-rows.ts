@@ -157,7 +157,7 @@ export class RewritableRows implements Rows {
     await this.#frozenEnd();
     // Nothing runs between the last look and the change.
     for (const reader of this.#frozen)
-      reader.why = `it was written again, and nobody read on for ${this.#idleMs} ms`;
+      reader.why = `it was written again, and no row was read for ${this.#idleMs} ms`;
     const former = this.#present;
     this.#present = next;
     await former.close();

@@ -53,7 +53,7 @@ test('a rewrite waits for a range that is read, and not for one that is not', as
   await replace();
   expect(read).toHaveLength(40);
   await reading;
-  expect(() => left.next()).toThrow('nobody read on for 200 ms: read them again');
+  expect(() => left.next()).toThrow('no row was read for 200 ms: read them again');
   expect([...range()]).toHaveLength(40);
   await rows.commit([{ table: 'state', key: Buffer.from([99]), value: Buffer.from([99]) }]);
 });
