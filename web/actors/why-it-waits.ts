@@ -21,6 +21,7 @@ export function whyItWaits(
   if (status === 'suspended') return [texts.isSuspended(why)];
   if (status === 'quarantined') return [texts.isQuarantined(why)];
   if (status !== 'active') return [texts.isOver];
+  const lag = shardLagUnknown ? '?' : shardLag;
   const active = chart ? activeStates(chart, view.state) : [];
   const reasons = [
     ...waits.flatMap((wait) => gatewayReason(wait, texts)),
@@ -29,7 +30,7 @@ export function whyItWaits(
       const deferring = active.find(({ defers }) => defers.some((each) => matches(each, type)));
       return deferring ? texts.deferred(type, deferring.key) : texts.stashed(type);
     }),
-    ...(shardLagUnknown ? [texts.lagUnknown] : shardLag > 0 ? [texts.lag(shardLag)] : []),
+    ...(lag === 0 ? [] : [texts.lag(lag)]),
     ...timers.map(({ event, due }) => timerReason(timerName(event), times.until(due - now), texts)),
   ];
   return reasons.length > 0 ? reasons : [texts.waitsForMessage];
