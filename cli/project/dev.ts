@@ -110,7 +110,7 @@ class Program {
     this.#file = file;
     this.#folder = folder;
     this.#opens = opens;
-    this.failed = new Promise((resolve) => (this.#fail = resolve));
+    this.failed = new Promise((settle) => (this.#fail = settle));
   }
 
   restart(): Promise<void> {

@@ -85,6 +85,6 @@ test('files that a killed build was writing are removed, and not those of a runn
   await build();
   for (const each of folders) {
     const left = fs.readdirSync(join(folder, each)).filter((name) => name.endsWith('.partial'));
-    expect(left, each).toEqual([`part.js.${process.pid}.partial`]);
+    expect({ each, left }).toEqual({ each, left: [`part.js.${process.pid}.partial`] });
   }
 });

@@ -59,9 +59,9 @@ it('help fits a terminal of 40 columns', async () => {
   for (const { path, command } of [{ path: '', command: narrow }, ...allBelow(narrow)]) {
     command.configureOutput({ getOutHelpWidth: () => 40 });
     const [usage, ...lines] = command.helpInformation().split('\n');
-    expect(usage, path).toContain('Usage:');
+    expect(usage).toContain('Usage:');
     // A term stays whole.
     const wide = lines.filter((line) => line.length > 40 && !/^ {2}\S+( \S+)*$/.test(line));
-    expect(wide, path).toEqual([]);
+    expect({ path, wide }).toEqual({ path, wide: [] });
   }
 });

@@ -58,7 +58,7 @@ it.skipIf(process.platform !== 'linux').each([
   child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
   const ended = new Promise((resolve) => child.once('exit', resolve));
   const running = join(folder, 'data', 'gateway.json');
-  await eventually(() => expect(existsSync(running), errors).toBe(true), 60_000);
+  await eventually(() => expect(existsSync(running)).toBe(true), 60_000);
   const { pid } = JSON.parse(readFileSync(running, 'utf8')) as { pid: number };
   onTestFinished(() => {
     if (isAlive(pid)) process.kill(pid, 'SIGKILL');
