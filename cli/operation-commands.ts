@@ -66,6 +66,7 @@ function addCommand(group: Command, finish: Finish, operation: Operation): void 
     names.set(key, option.attributeName());
     if (key !== 'tenant') made.addOption(option);
   }
+  if (cli.question) made.option('-y, --yes', 'do not ask');
   if (cli.examples) made.addHelpText('after', examples(...cli.examples));
   if (cli.allowsDash) made.allowUnknownOption();
   made.action(async () => {
@@ -77,6 +78,8 @@ function addCommand(group: Command, finish: Finish, operation: Operation): void 
     const given = Object.fromEntries(named.filter(([, value]) => value !== undefined));
     const { runOperation } = await import('./run-operation.ts');
     const sent = input ? input.toParams(given) : given;
+    const question = cli.question?.(sent);
+    if (question !== undefined) await (await import('./confirm.ts')).confirm(question, options);
     finish(await runOperation(operation, options, sent, given));
   });
 }

@@ -2,7 +2,7 @@
  * The command line: every command, its options and its help. The code of a command is imported when
  * it runs, so that `troupe --help` and each command load nothing of the other commands.
  */
-import { Argument, Command } from 'commander';
+import { Argument, Command, Help } from 'commander';
 import { addInspect, addReplay } from './actors/actors-commands.ts';
 import { addConfigCommands, configGroup } from './config/config-commands.ts';
 import type { AgentOptions } from './chat/agent.ts';
@@ -41,9 +41,10 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand('help [command]', 'print help for a command')
+    .configureHelp({ formatItem, minWidthToWrap: 24 })
     .showSuggestionAfterError()
     .exitOverride()
-    .addHelpText('after', exitCodeHelp);
+    .addHelpText('after', ({ command }) => exitCodeHelp(command.createHelp()));
   const parts: readonly Part[] = [
     addStart,
     addOpen,
@@ -73,10 +74,24 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
 
 type Part = (parent: Command, end: Finish) => void | Promise<void>;
 
-const exitCodeHelp = `
-Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 no gateway answers,
-4 refused by the gateway, 5 not ended in time, 6 port or data folder in use, 130 Ctrl-C.
-`;
+const WIDTH = 80;
+const INDENT = 6;
+
+const exitCodeHelp = (help: Help): string =>
+  `\n${help.boxWrap(
+    'Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 no gateway answers, ' +
+      '4 refused by the gateway, 5 not ended in time, 6 port or data folder in use, 130 Ctrl-C.',
+    process.stdout.columns ?? WIDTH,
+  )}\n`;
+
+/** As commander; below its term where the terminal leaves too little room beside it. */
+function formatItem(term: string, termWidth: number, description: string, help: Help): string {
+  const width = help.helpWidth ?? WIDTH;
+  if (description === '' || width - termWidth - 4 >= help.minWidthToWrap)
+    return Help.prototype.formatItem.call(help, term, termWidth, description, help);
+  const lines = help.boxWrap(description, Math.max(1, width - INDENT)).split('\n');
+  return [`  ${term}`, ...lines.map((line) => `${' '.repeat(INDENT)}${line}`)].join('\n');
+}
 
 function addStart(program: Command, finish: Finish): void {
   withJson(withConfig(program.command('start')))

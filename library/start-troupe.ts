@@ -5,7 +5,8 @@ import type { ProcessDefinition } from '../actors/process/define.ts';
 import type { Tool } from '../agent/tools/tool.ts';
 import type { SystemOptions } from '../runtime/system-options.ts';
 import type { System } from '../runtime/system.ts';
-import { reportUrl } from './report-url.ts';
+import type { TroupeError } from '../protocols/errors.ts';
+import { reportFailed, reportUrl } from './dev-reports.ts';
 
 export type StartOptions = {
   /** data folder, used by one process at a time; created if absent */
@@ -34,6 +35,11 @@ export type Troupe = {
   /** what clients present to the gateway; it is also in the file `token` of the data folder */
   readonly token: string | undefined;
   readonly system: System;
+  /**
+   * Resolves when the store failed: everything is refused then, nothing accepted is lost, and the
+   * process has to be started again. Never rejects.
+   */
+  readonly failed: Promise<TroupeError>;
   /**
    * Notifies clients, accepts nothing new, commits running turns, closes the stores. May be
    * repeated.
@@ -81,16 +87,17 @@ export async function startTroupe(options: StartOptions): Promise<Troupe> {
     file: loaded.file,
     ...(settings === undefined && { reload: () => load().config }),
   });
-  const { url, system } = troupe;
+  const { url, system, failed } = troupe;
   // So that they accept its tools in the configuration.
   noteOwnTools(config.home, ownTools);
   const token = config.gateway.auth.token?.reveal();
   // So that `troupe open`, `troupe chat` and other commands find it.
   const forget = notes.noteRunningGateway(config.home, url);
   reportUrl(url, token, actors?.[0]?.type);
+  void failed.then(reportFailed);
   const stop = (): Promise<void> => {
     forget();
     return troupe.stop();
   };
-  return { url, token, system, stop };
+  return { url, token, system, failed, stop };
 }

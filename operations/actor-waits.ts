@@ -116,7 +116,13 @@ function stashWait({ stash, state, status }: ActorView): readonly ActorWait[] {
   return [{ kind: 'stash', text: `${stash.length} messages wait ${until}: ${types}` }];
 }
 
-const mailboxWait = ({ shardLag }: ActorView): readonly ActorWait[] =>
-  shardLag === 0
-    ? []
-    : [{ kind: 'mailbox', text: `${shardLag} messages of its shard wait for their turn` }];
+function mailboxWait({ shardLag, shardLagUnknown, shard }: ActorView): readonly ActorWait[] {
+  if (!shardLagUnknown)
+    return shardLag === 0
+      ? []
+      : [{ kind: 'mailbox', text: `${shardLag} messages of its shard wait for their turn` }];
+  // Otherwise nothing is processed, which `shardWait` says.
+  return shard.state === 'owned'
+    ? [{ kind: 'mailbox', text: 'it is not known yet how many messages of its shard wait' }]
+    : [];
+}

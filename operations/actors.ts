@@ -65,14 +65,14 @@ const listText = (actors: readonly ActorSummary[]): string =>
     ? 'there are no actors\n'
     : table(
         ['actor', 'status', 'state', 'effects', 'timers', 'stash', 'lag'],
-        actors.map(({ actor, status, state, effects, timers, stashed, shardLag }) => [
+        actors.map(({ actor, status, state, effects, timers, stashed, ...lag }) => [
           actor,
           status,
           activeLeaves(state).join(', '),
           String(effects),
           String(timers),
           String(stashed),
-          String(shardLag),
+          lag.shardLagUnknown ? 'unknown' : String(lag.shardLag),
         ]),
       );
 
@@ -162,8 +162,7 @@ async function pendingApprovals(
 }
 
 function viewText(view: ShownActor, now: number): string {
-  const { actor, machine, status, why, supervisor, state, accepts, shardLag, context, forkedFrom } =
-    view;
+  const { actor, machine, status, why, supervisor, state, accepts, context, forkedFrom } = view;
   const rows: (readonly [string, string])[] = [
     ['actor', actor],
     ['machine', machine],
@@ -183,7 +182,7 @@ function viewText(view: ShownActor, now: number): string {
     ...view.waits.map(({ text }) => ['waits', text] as const),
     ['supervisor', supervisor ?? ''],
     ['forked', forkedFrom ? `from ${forkedFrom.key} at turn ${forkedFrom.turn}` : ''],
-    ['shard lag', shardLag === 0 ? '' : `${shardLag} messages`],
+    ['shard lag', lagText(view)],
     ['context', context === undefined ? '' : JSON.stringify(context)],
   ];
   return rows
@@ -191,6 +190,11 @@ function viewText(view: ShownActor, now: number): string {
     .map(([name, text]) => `${name.padEnd(10)}  ${plainText(text)}\n`)
     .join('');
 }
+
+const lagText = ({ shardLag, shardLagUnknown }: ShownActor): string => {
+  if (shardLagUnknown) return 'unknown';
+  return shardLag === 0 ? '' : `${shardLag} messages`;
+};
 
 export const actors: Resource = {
   name: 'actors',

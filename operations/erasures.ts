@@ -61,6 +61,12 @@ const EXAMPLES: Readonly<Record<ErasureKind, string>> = {
   tenant: 'troupe erase tenant acme --tenant acme',
 };
 
+const tenantQuestion = ({ id, dryRun }: { readonly id: string; readonly dryRun?: boolean }) =>
+  dryRun
+    ? undefined
+    : `Erase all sessions, files and devices of the tenant ${id}, without a way back? ` +
+      '(--dry-run counts them)';
+
 const startOf = (kind: ErasureKind) =>
   defineOperation({
     name: `erasures.${kind}`,
@@ -86,6 +92,7 @@ const startOf = (kind: ErasureKind) =>
       flags: { dryRun: '--dry-run' },
       waitMs: () => SURVEY_MS + 10_000,
       examples: [EXAMPLES[kind]],
+      ...(kind === 'tenant' && { question: tenantQuestion }),
       print: ({ counts, dryRun, erasure, shared }) =>
         `${dryRun ? 'would remove' : 'removing'} ${countsText(counts)}\n` +
         (shared ? `${shared} sessions with messages of others stay\n` : '') +

@@ -184,6 +184,8 @@ export type CliBinding<P extends TObject, R extends TSchema> = {
   readonly args?: readonly string[];
   /** commander flags of options, as `-m, --message <text>`; default `--NAME <value>` */
   readonly flags?: Readonly<Record<string, string>>;
+  /** what the command asks first, unless it has --yes; undefined: nothing */
+  question?(this: void, params: Static<P>): string | undefined;
   /** a positional argument may begin with a dash */
   readonly allowsDash?: true;
   /** command lines that help shows */

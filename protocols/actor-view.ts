@@ -14,6 +14,8 @@ export type ActorSummary = {
   readonly steps: number;
   /** mailbox entries of its shard that wait for their turn */
   readonly shardLag: number;
+  /** true while more may wait than `shardLag`: no owner of its shard has read its mailbox yet */
+  readonly shardLagUnknown?: boolean;
   /** effects without an outcome */
   readonly effects: number;
   /** timers that have not fired */

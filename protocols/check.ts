@@ -20,6 +20,7 @@ import {
   type ValueError,
   ValueErrorType,
 } from '@sinclair/typebox/compiler';
+import { patternInWords } from './pattern-words.ts';
 
 export type CheckError = {
   /** JSON pointer (RFC 6901) into the value; '' is the value itself */
@@ -158,8 +159,9 @@ const MESSAGES: Partial<Record<ValueErrorType, (error: ValueError) => string | u
   [ValueErrorType.StringFormat]: ({ schema }) =>
     `must be ${expectations.get(schema.format as string) ?? `a ${schema.format}`}`,
   [ValueErrorType.StringPattern]: ({ schema }) => {
-    const expected = expectations.get(schema.pattern as string);
-    return expected === undefined ? `must match ${schema.pattern}` : `must be ${expected}`;
+    const pattern = schema.pattern as string;
+    const expected = expectations.get(pattern) ?? patternInWords(pattern);
+    return expected === undefined ? `must match ${pattern}` : `must be ${expected}`;
   },
   [ValueErrorType.StringMinLength]: ({ schema }) =>
     schema.minLength === 1

@@ -30,6 +30,7 @@ import { lightHttp } from './light-http.mjs';
 import { lightPackages } from './light-packages.mjs';
 import { ensureInstalled, root } from './install.mjs';
 import { buildMerged } from './merge-chunks.mjs';
+import { isAbandoned, writeWhole } from './whole-file.mjs';
 
 const dist = join(root, 'dist');
 const record = join(dist, 'build.json');
@@ -218,17 +219,6 @@ function filesOf({ from, to, without }) {
     .map((path) => [join('dist', to, asTemplate(path)), join(from, path)]);
 }
 
-/**
- * Written to a temporary name and renamed: a program that starts meanwhile reads the old or the new
- * file.
- */
-function writeWhole(path, contents, mode = 0o666) {
-  fs.mkdirSync(dirname(path), { recursive: true });
-  const partial = `${path}.${process.pid}.partial`;
-  fs.writeFileSync(partial, contents, { mode });
-  fs.renameSync(partial, path);
-}
-
 /** The day of the chunks that this build replaces begins now: a running program may need them. */
 function keepLastBuild() {
   if (!fs.existsSync(record)) return;
@@ -242,7 +232,10 @@ function removeOldChunks(kept, ageMsMax) {
   for (const entry of fs.readdirSync(dist, { withFileTypes: true })) {
     const path = join(dist, entry.name);
     if (!entry.isFile() || kept.has(path) || path === record) continue;
-    if (Date.now() - fs.statSync(path).mtimeMs > ageMsMax) fs.rmSync(path);
+    // Another build may have removed, or renamed, what it was writing.
+    const stat = fs.statSync(path, { throwIfNoEntry: false });
+    const isOld = stat !== undefined && Date.now() - stat.mtimeMs > ageMsMax;
+    if (isAbandoned(path) ?? isOld) fs.rmSync(path, { force: true });
   }
 }
 
@@ -251,7 +244,7 @@ function removeOldFiles(folder, kept) {
   if (!fs.existsSync(folder)) return;
   for (const entry of fs.readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath ?? entry.path, entry.name);
-    if (entry.isFile() && !kept.has(path) && !path.endsWith('.partial'))
+    if (entry.isFile() && !kept.has(path) && (isAbandoned(path) ?? true))
       fs.rmSync(path, { force: true });
   }
 }
@@ -271,6 +264,7 @@ const parts = [
   'light-http',
   'light-packages',
   'merge-chunks',
+  'whole-file',
 ];
 
 function inputsOf(results) {

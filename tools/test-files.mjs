@@ -8,6 +8,7 @@
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
+import JSON5 from 'json5';
 import { root } from './install.mjs';
 
 /**
@@ -58,17 +59,15 @@ const changesProcess =
 /** Seconds that each file took on two cores; `TROUPE_TEST_SECONDS=record npm test` writes it. */
 const secondsFile = join(root, 'test', 'seconds.json');
 
-/** The entries of the package as sources, as the `paths` of tsconfig.json have them. */
+/** The entries of the package as sources. */
 export const packageEntries = Object.fromEntries(
-  [
-    ['troupe', 'library/index.ts'],
-    ['troupe/agents', 'library/agents.ts'],
-    ['troupe/client', 'library/client.ts'],
-    ['troupe/hooks', 'agent/hooks/define-hooks.ts'],
-    ['troupe/plugin-sdk', 'agent/plugins/plugin-sdk.ts'],
-    ['troupe/test', 'library/test.ts'],
-  ].map(([name, path]) => [name, join(root, path)]),
+  Object.entries(pathsOfTsconfig()).map(([name, [path]]) => [name, join(root, path)]),
 );
+
+function pathsOfTsconfig() {
+  const text = readFileSync(join(root, 'tsconfig.json'), 'utf8');
+  return JSON5.parse(text).compilerOptions.paths;
+}
 
 const isTest = (path) => path.endsWith('.test.ts');
 

@@ -10,6 +10,7 @@ import { parseAction } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { processAddress } from '../../protocols/process.ts';
 import { ETA_SEC_DEFAULT, ETA_SEC_MAX } from '../../protocols/task.ts';
+import { patternInWords } from '../../protocols/pattern-words.ts';
 import { type ActionDefinition, defineAction } from '../task/action.ts';
 
 export const STEPS_MAX = 32;
@@ -143,7 +144,9 @@ export function defineProcess<const Schema extends TSchema>(
   const names = new Set<string>();
   for (const { name, action, verify, compensate } of steps) {
     if (!NAME.test(name))
-      wrong(`${JSON.stringify(name)} is not a step name: it must match ${NAME}`);
+      wrong(
+        `${JSON.stringify(name)} is not a step name: it must be ${patternInWords(NAME.source)}`,
+      );
     if (names.has(name)) wrong(`two steps are called ${name}`);
     names.add(name);
     for (const call of [{ action }, verify, compensate, compensate?.verify])

@@ -17,7 +17,9 @@ import {
   type ScheduleRemove,
   type ScheduleRun,
   type ScheduleRuns,
+  type When,
 } from '../../protocols/schedule.ts';
+import { patternInWords } from '../../protocols/pattern-words.ts';
 import { faultIn, nextTime, timesBetween } from '../../protocols/schedule-times.ts';
 import type { RunStatus, SessionReceive, SessionReset, Usage } from '../../protocols/session.ts';
 import { sessionKey } from '../../protocols/session-key.ts';
@@ -102,7 +104,8 @@ const jobAfter = ({ context }: State, { job, changes }: Delivered<SchedulePut>):
 export function problemOf(args: Args): string | undefined {
   const { context, event } = args;
   if (event.type !== 'schedule.put') return undefined;
-  if (!JOB_ID.test(context.jobId)) return `the id of a job matches ${JOB_ID.source}`;
+  if (!JOB_ID.test(context.jobId))
+    return `the id of a job must be ${patternInWords(JOB_ID.source)}`;
   if (event.changes && !context.job) return 'there is none of this id to change';
   if (isOvertaken(args)) return 'it was changed meanwhile: read it again';
   const answer = checkJob(jobAfter(args, event));
@@ -121,14 +124,19 @@ export function take(args: Args): Partial<ScheduleContext> {
   const { context, event } = args;
   if (event.type !== 'schedule.put') return {};
   const { now } = event.meta;
-  const cursor = wallOf(event.meta);
   const set = jobAfter(args, event) as ScheduleJob;
-  const { when } = set;
-  const from = when.kind === 'every' ? (when.from ?? cursor) : undefined;
-  const job = when.kind === 'every' ? { ...set, when: { ...when, from } } : set;
+  const isSame = isOn(args) && context.job !== null && isSameWhen(set.when, context.job.when);
+  const cursor = isSame ? context.cursor : wallOf(event.meta);
+  const when = isSame ? context.job.when : begun(set.when, cursor);
   const createdAt = context.job ? context.createdAt : now;
-  return planned({ ...context, job, createdAt, updatedAt: now, cursor });
+  return planned({ ...context, job: { ...set, when }, createdAt, updatedAt: now, cursor });
 }
+const begun = (when: When, cursor: number): When =>
+  when.kind === 'every' ? { ...when, from: when.from ?? cursor } : when;
+/** The present times continue then: a repeated request does not move the next one. */
+const isSameWhen = (wanted: When, present: When): boolean =>
+  sorted(present.kind === 'every' ? { from: present.from, ...wanted } : wanted) === sorted(present);
+const sorted = (when: object): string => JSON.stringify(Object.entries(when).toSorted());
 
 /** A job that is enabled again continues with future times. */
 export function enable({ context, event }: Args): Partial<ScheduleContext> {

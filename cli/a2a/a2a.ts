@@ -5,7 +5,6 @@
  * Invariant: a token is never an argument, and the file gets a reference to it.
  */
 import { resolve } from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import { aboutCard } from '../../agent/agent2agent/card.ts';
 import { noCardStore } from '../../agent/agent2agent/card-store.ts';
 import { type KnownCard, NO_KEY, RemoteAgents } from '../../agent/agent2agent/directory.ts';
@@ -17,6 +16,7 @@ import { plainName } from '../../protocols/plain-text.ts';
 import type { RemoteAgentConfig } from '../../runtime/config/index.ts';
 import { resolveSecret, type SecretReference } from '../../runtime/config/secret.ts';
 import { systemClock } from '../../runtime/index.ts';
+import { confirm } from '../confirm.ts';
 import { exitCodes } from '../exit.ts';
 import { type CommonOptions, loadFrom } from '../options.ts';
 import { formerFile, printJson } from '../output.ts';
@@ -190,24 +190,6 @@ const keyText = ({ signers }: KnownCard): string =>
   signers.length === 0
     ? 'none: anyone who answers for its host could have written the card'
     : `the key ${signers.join(', ')}`;
-
-/** @throws TroupeError INVALID_ARGUMENT when it is not confirmed */
-async function confirm(
-  question: string,
-  { yes = false, json = false }: { readonly yes?: boolean; readonly json?: boolean },
-): Promise<void> {
-  if (yes) return;
-  if (json || !process.stdin.isTTY)
-    throw new TroupeError('INVALID_ARGUMENT', 'there is no terminal to ask: use --yes');
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    const answer = await terminal.question(`${question} (y/N) `);
-    if (/^y(es)?$/i.test(answer.trim())) return;
-    throw new TroupeError('INVALID_ARGUMENT', 'nothing was changed');
-  } finally {
-    terminal.close();
-  }
-}
 
 const changed = (text: string, backup: string | undefined): void => {
   process.stdout.write(`${text}\nThis applies at the next start.${formerFile(backup)}\n`);

@@ -2,13 +2,14 @@
  * `troupe dev FILE`: runs a program of a project, in TypeScript or JavaScript, and starts it again
  * when one of its files changes. Actors keep their state, which is in the data folder of the
  * program. A file with a mistake is reported, and the program that runs stays. At a terminal, the
- * first start opens the page on the actors and their charts.
+ * first start opens the page on the actors and their charts. When the store of the program failed,
+ * which no change of a file repairs, it ends.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join, parse, resolve } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
-import { REPORTS_URL } from '../../library/report-url.ts';
+import { DEV_REPORTS, type DevReport } from '../../library/dev-reports.ts';
 import { exitCodes } from '../exit.ts';
 import { openBrowser } from '../open-browser.ts';
 import { aborted, untilSignal } from '../processes/signals.ts';
@@ -30,7 +31,10 @@ export const opensPage = (
   { isTerminal, env }: { readonly isTerminal: boolean; readonly env: NodeJS.ProcessEnv },
 ): boolean => open && isTerminal && !env['CI'];
 
-/** Resolves after a signal. @throws TroupeError INVALID_ARGUMENT without such a file */
+/**
+ * Resolves after a signal.
+ * @throws TroupeError INVALID_ARGUMENT without such a file; UNAVAILABLE when the store failed
+ */
 export async function dev(file: string, options: DevOptions = {}): Promise<number> {
   const entry = resolve(file);
   if (!existsSync(entry))
@@ -60,9 +64,10 @@ export async function dev(file: string, options: DevOptions = {}): Promise<numbe
     ],
   });
   await watching.watch();
-  await aborted(stop);
+  const failure = await Promise.race([aborted(stop), program.failed]);
   await watching.dispose();
   await program.stop();
+  if (failure !== undefined) throw new TroupeError('UNAVAILABLE', failure);
   return exitCodes.ok;
 }
 
@@ -97,11 +102,15 @@ class Program {
   #opens: boolean;
   #child: ChildProcess | undefined;
   #changing: Promise<void> = Promise.resolve();
+  /** Resolves with the reason when its store failed. */
+  readonly failed: Promise<string>;
+  #fail!: (reason: string) => void;
 
   constructor(file: string, folder: string, opens: boolean) {
     this.#file = file;
     this.#folder = folder;
     this.#opens = opens;
+    this.failed = new Promise((settle) => (this.#fail = settle));
   }
 
   restart(): Promise<void> {
@@ -109,15 +118,16 @@ class Program {
       if (this.#child) process.stderr.write('troupe dev: a file changed; starting again\n');
       await this.#end();
       const args = ['--enable-source-maps', this.#file];
-      const env = { ...process.env, ...(this.#opens && { [REPORTS_URL]: '1' }) };
+      const env = { ...process.env, [DEV_REPORTS]: '1' };
       const child = spawn(process.execPath, args, {
         cwd: this.#folder,
         env,
-        stdio: ['inherit', 'inherit', 'inherit', ...(this.#opens ? (['ipc'] as const) : [])],
+        stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
       });
       this.#child = child;
-      child.on('message', (message) => this.#openPage(message));
-      child.on('exit', (code, signal) => {
+      child.on('message', (message) => this.#onReport((message ?? {}) as Partial<DevReport>));
+      // After its messages.
+      child.on('close', (code, signal) => {
         if (this.#child !== child) return;
         this.#child = undefined;
         const how = signal ?? `exit code ${code}`;
@@ -126,8 +136,12 @@ class Program {
     });
   }
 
-  #openPage(message: unknown): void {
-    const { url } = (message ?? {}) as { readonly url?: unknown };
+  #onReport(report: Partial<DevReport>): void {
+    if ('failure' in report) this.#fail(String(report.failure));
+    else if ('url' in report) this.#openPage(report.url);
+  }
+
+  #openPage(url: unknown): void {
     if (!this.#opens || typeof url !== 'string' || !LOOPBACK_URL.test(url)) return;
     this.#opens = false;
     void openBrowser(url);

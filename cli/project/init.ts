@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { quoted } from '../../agent/policy/shell-line.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { makeFolder } from '../../runtime/make-folder.ts';
 import { exitCodes } from '../exit.ts';
@@ -56,7 +57,7 @@ export async function init(folder: string, options: InitOptions): Promise<number
   else
     process.stdout.write(
       `${target}: a project in ${language === 'typescript' ? 'TypeScript (JavaScript: --js in another folder)' : 'JavaScript'}\n` +
-        `Next: ${folder === '.' ? '' : `cd ${folder} && `}npm install && npm test && npm run dev\n`,
+        `Next: ${folder === '.' ? '' : `cd ${quoted(folder)} && `}npm install && npm test && npm run dev\n`,
     );
   return exitCodes.ok;
 }

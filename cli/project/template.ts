@@ -191,6 +191,11 @@ console.log('Try: call pay_bill {"bill": "1", "cents": 4200}');
 
 for (const signal of ['SIGINT', 'SIGTERM']/*ts as const*/)
   process.once(signal, () => troupe.stop().then(() => process.exit(0)));
+// Nothing that was accepted is lost: start it again.
+troupe.failed.then((error) => {
+  console.error(error.message);
+  process.exit(1);
+});
 `;
 
 const test = `/** The actor on a virtual clock, with a crash. */

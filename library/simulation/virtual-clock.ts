@@ -4,6 +4,7 @@
  * the order in which they were set.
  */
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { popHeap, pushHeap } from '../../runtime/clock/heap.ts';
 
 type Due = { readonly at: number; readonly order: number; call: (() => void) | undefined };
 
@@ -28,13 +29,13 @@ export class VirtualClock implements Clock {
 
   after(delayMs: number, call: () => void): () => void {
     const due: Due = { at: this.#now + Math.max(delayMs, 0), order: this.#order++, call };
-    push(this.#heap, due);
+    pushHeap(this.#heap, due, before);
     return () => void (due.call = undefined);
   }
 
   /** When the next timer is due, milliseconds since the simulation began; undefined: no timer. */
   nextMs(): number | undefined {
-    while (this.#heap[0] && !this.#heap[0].call) pop(this.#heap);
+    while (this.#heap[0] && !this.#heap[0].call) popHeap(this.#heap, before);
     return this.#heap[0]?.at;
   }
 
@@ -53,7 +54,7 @@ export class VirtualClock implements Clock {
       if (!next || next.at > untilMs) break;
       this.#now = Math.max(this.#now, next.at);
       while (this.#heap[0] && this.#heap[0].at <= this.#now) {
-        const { call } = pop(this.#heap);
+        const { call } = popHeap(this.#heap, before);
         if (!call) continue;
         this.steps++;
         call();
@@ -68,30 +69,3 @@ export class VirtualClock implements Clock {
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const before = (a: Due, b: Due) => a.at < b.at || (a.at === b.at && a.order < b.order);
-
-function push(heap: Due[], due: Due): void {
-  heap.push(due);
-  for (let at = heap.length - 1; at > 0; ) {
-    const parent = (at - 1) >> 1;
-    if (!before(heap[at]!, heap[parent]!)) break;
-    [heap[at], heap[parent]] = [heap[parent]!, heap[at]!];
-    at = parent;
-  }
-}
-
-function pop(heap: Due[]): Due {
-  const top = heap[0]!;
-  const last = heap.pop()!;
-  if (heap.length === 0) return top;
-  heap[0] = last;
-  for (let at = 0; ; ) {
-    const left = 2 * at + 1;
-    const right = left + 1;
-    let least = at;
-    if (left < heap.length && before(heap[left]!, heap[least]!)) least = left;
-    if (right < heap.length && before(heap[right]!, heap[least]!)) least = right;
-    if (least === at) return top;
-    [heap[at], heap[least]] = [heap[least]!, heap[at]!];
-    at = least;
-  }
-}

@@ -189,7 +189,6 @@ async function newStore(path: string, cell: string): Promise<void> {
   makeFolder(path);
   const rows = new LmdbRows(path, MAP_SIZE_BYTES);
   await rows.commit([cellRow(cell)]);
-  await rows.flushed();
   await rows.close();
   writeDescription(path, cell, FORMAT_VERSION);
 }
@@ -351,7 +350,6 @@ class DataFolderWriter {
     for (const name of Object.keys(counts) as (keyof BackupCounts)[])
       if (counts[name] !== said[name])
         throw new Error(`it has ${counts[name]} of ${name}, and its end says ${said[name]}`);
-    await this.#rows?.flushed();
     await this.#files.makeLinks();
     const { text } = this.#config;
     if (text !== undefined) await this.#files.add(configFileName, Buffer.from(text));

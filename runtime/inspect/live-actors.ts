@@ -22,7 +22,7 @@ import { type Stashed, stashKey } from '../shard/turn/stash.ts';
 import type { ReadableState } from '../state/checked-reads.ts';
 import { compareUtf8 } from '../state/row.ts';
 import { load } from '../statechart/host.ts';
-import type { Actors } from '../system.ts';
+import type { Actors, ShardStatus } from '../system.ts';
 import { HistoryReader } from '../history/reader.ts';
 import type { HistoryRules } from '../history/policy.ts';
 import { packFullTurns } from '../history/full-turns.ts';
@@ -72,13 +72,13 @@ export class LiveActors implements Actors {
     const prefix = type === undefined ? `${tenant}/` : `${tenant}/${type}/`;
     const from = after === undefined || after < prefix ? prefix : `${after}\0`;
     const range = { from, to: `${prefix}${AFTER_ALL}`, limit };
-    const lags = Array.from({ length: shards }, (_, shard) => hosting().statusOf(shard)?.lag);
+    const statuses = Array.from({ length: shards }, (_, shard) => hosting().statusOf(shard));
     return Array.from({ length: shards }, (_, shard) => state.range(shard, TABLE.actor, range))
       .flat()
       .toSorted((a, b) => compareUtf8(a.key, b.key))
       .slice(0, limit)
       .map(({ key, value }) =>
-        summaryOf(key, decodeActorRow(value), lags[shardOf(key as Address, shards)]),
+        summaryOf(key, decodeActorRow(value), statuses[shardOf(key as Address, shards)]),
       );
   };
 
@@ -94,7 +94,7 @@ export class LiveActors implements Actors {
       timers: __,
       stashed: ___,
       ...summary
-    } = summaryOf(actor, row, hosting().statusOf(shard)?.lag);
+    } = summaryOf(actor, row, hosting().statusOf(shard));
     const view: ActorView = {
       ...summary,
       ...defined({ why: row.why?.message, supervisor: row.supervisor }),
@@ -209,13 +209,14 @@ export class LiveActors implements Actors {
   }
 }
 
-const summaryOf = (actor: string, found: ActorRow, shardLag = 0): ActorSummary => ({
+const summaryOf = (actor: string, found: ActorRow, shard?: ShardStatus): ActorSummary => ({
   actor,
   machine: found.machine,
   status: statusOf(found),
   state: found.row.snap.v,
   steps: found.row.seq,
-  shardLag,
+  shardLag: shard?.lag ?? 0,
+  ...((shard?.lagUnknown ?? shard === undefined) ? { shardLagUnknown: true } : {}),
   effects: Object.values(found.row.jobs).filter(({ settled }) => !settled).length,
   timers: openTimers(found).length,
   stashed: found.stashEnd - found.stashFirst,

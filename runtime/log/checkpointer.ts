@@ -20,12 +20,11 @@ export interface WriteBehindSource {
 export type CheckpointerOptions = {
   readonly sources: readonly WriteBehindSource[];
   readonly clock: Pick<Clock, 'after'>;
-  /** All writes in one transaction, or none; resolves when readers of LMDB see them. */
-  readonly commit: (writes: readonly RowWrite[]) => Promise<void> | void;
-  /** Called when a batch was taken: adds writes of its own, and resolves before the commit. */
-  readonly prepare?: (writes: RowWrite[]) => Promise<void>;
-  /** Called after the commit of each batch. */
-  readonly finish?: () => void;
+  /**
+   * Called in the step in which the batch was taken; may add writes of its own. All of them in one
+   * transaction, or none; resolves when readers of LMDB see them.
+   */
+  readonly commit: (writes: RowWrite[]) => Promise<void>;
   /** once when batches begin to fail, and once when they succeed again */
   readonly onTrouble?: (what: string) => void;
   /** longest time that a change waits, milliseconds; default 250 */
@@ -131,14 +130,13 @@ export class Checkpointer {
   }
 
   async #write(): Promise<boolean> {
-    const { sources, commit, prepare, finish } = this.#o;
+    const { sources, commit } = this.#o;
     const writes: RowWrite[] = [];
     for (const source of sources) source.take(writes);
     this.#isDirty = false;
     this.#takenBytes = this.#waitingBytes;
     this.#waitingBytes = 0;
     try {
-      await prepare?.(writes);
       await commit(writes);
     } catch (cause) {
       this.#isDirty = true;
@@ -154,7 +152,6 @@ export class Checkpointer {
     for (const source of sources) source.committed();
     if (this.#isFailing) this.#o.onTrouble?.('can be written again');
     this.#isFailing = false;
-    finish?.();
     return true;
   }
 }

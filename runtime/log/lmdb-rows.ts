@@ -37,9 +37,6 @@ export class LmdbRows extends LmdbTables implements Rows {
     }
   }
 
-  /** A commit is answered when it is flushed. */
-  async flushed(): Promise<void> {}
-
   async #transaction(writes: readonly RowWrite[]): Promise<void> {
     const committed = this.root.batch(() => {
       for (const { table, key, value } of writes) {

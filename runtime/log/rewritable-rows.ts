@@ -27,6 +27,8 @@ const PAGE_ROWS = 512;
 const PAGE_BYTES = 4 * 2 ** 20;
 const FILES = ['lock.mdb', 'data.mdb'] as const;
 const FROZEN_POLL_MS = 10;
+/** Batches wait meanwhile: a reader that was left without its end must not hold them up. */
+const FROZEN_IDLE_MS = 10_000;
 /** Free space that a copy leaves to the write-ahead log. */
 const ROOM_LEFT_BYTES = 16 * 2 ** 20;
 /** Below every key of the tables, and above. */
@@ -41,14 +43,21 @@ export class RewritableRows implements Rows {
   #present: OpenRows;
   /** why the rows cannot be used until the program is started again */
   #lost: RowsLost | undefined;
-  /** ranges that are being read from the present file */
-  #frozen = 0;
+  /** ranges that are being read, and why one of them cannot be read to its end */
+  readonly #frozen = new Set<{ why: string }>();
+  /** rows that were read from them */
+  #steps = 0;
+  readonly #idleMs: number;
   #copies = 0;
 
-  /** @param open opens the environment of a folder, which exists */
-  constructor(path: string, open: (path: string) => OpenRows) {
+  /**
+   * @param open opens the environment of a folder, which exists
+   * @param idleMs how long a rewrite waits for frozen ranges of which no row is read; default 10 s
+   */
+  constructor(path: string, open: (path: string) => OpenRows, idleMs = FROZEN_IDLE_MS) {
     this.#path = path;
     this.#open = open;
+    this.#idleMs = idleMs;
     for (const name of readdirSync(path))
       if (name.startsWith(COPY_PREFIX)) rmSync(join(path, name), { recursive: true, force: true });
     this.#present = open(path);
@@ -73,14 +82,16 @@ export class RewritableRows implements Rows {
 
   *frozen(table: TableName, range: RowRange): Iterable<KeyedRow> {
     const rows = this.#rows;
-    this.#frozen++;
+    const reader = { why: 'it could not be written (is the disk full?)' };
+    this.#frozen.add(reader);
     try {
       for (const row of rows.frozen(table, range)) {
         yield row;
-        if (rows !== this.#rows) throw openedAgain(this.#path);
+        this.#steps++;
+        if (rows !== this.#rows) throw openedAgain(this.#path, reader.why);
       }
     } finally {
-      this.#frozen--;
+      this.#frozen.delete(reader);
     }
   }
 
@@ -122,10 +133,6 @@ export class RewritableRows implements Rows {
     }
   }
 
-  flushed(): Promise<void> {
-    return this.#rows.flushed();
-  }
-
   async close(): Promise<void> {
     if (!this.#lost) await this.#present.close();
   }
@@ -138,7 +145,6 @@ export class RewritableRows implements Rows {
     const next = this.#open(folder);
     try {
       for (const table of TABLES) await copyTable(this.#rows, next, table);
-      await next.flushed();
     } catch (error) {
       await next.close();
       await rm(folder, { recursive: true, force: true });
@@ -148,8 +154,10 @@ export class RewritableRows implements Rows {
   }
 
   async #replace(next: OpenRows, folder: string): Promise<void> {
+    await this.#frozenEnd();
     // Nothing runs between the last look and the change.
-    while (this.#frozen > 0) await sleep(FROZEN_POLL_MS);
+    for (const reader of this.#frozen)
+      reader.why = `it was written again, and no row was read for ${this.#idleMs} ms`;
     const former = this.#present;
     this.#present = next;
     await former.close();
@@ -159,13 +167,24 @@ export class RewritableRows implements Rows {
     await syncFolder(this.#path);
     await rm(folder, { recursive: true, force: true });
   }
+
+  /** Counts looks and not time, so that a process that stood still ends no reader. */
+  async #frozenEnd(): Promise<void> {
+    const looksMax = this.#idleMs / FROZEN_POLL_MS;
+    let steps = this.#steps;
+    for (let looks = 0; this.#frozen.size > 0 && looks < looksMax; looks++) {
+      await sleep(FROZEN_POLL_MS);
+      if (steps !== this.#steps) looks = 0;
+      steps = this.#steps;
+    }
+  }
 }
 
-const openedAgain = (path: string): TroupeError =>
+const openedAgain = (path: string, why: string): TroupeError =>
   new TroupeError(
     'UNAVAILABLE',
-    `the data file in ${path} was opened again while rows were read, because it could not be ` +
-      'written (is the disk full?): read them again',
+    `the data file in ${path} was opened again while rows were read, because ${why}: ` +
+      'read them again',
   );
 
 /** @throws TroupeError UNAVAILABLE: a copy would leave no room for messages */

@@ -38,6 +38,8 @@ export interface RowsRead {
   /**
    * Copies, in key order, of `from` to `to` as they were at the first step, over any number of
    * ticks. Space that is freed meanwhile is not used again until the end of it.
+   * @throws TroupeError UNAVAILABLE when the file had to be opened again, or was written again and
+   * no row was read for 10 s
    */
   frozen(table: TableName, range: RowRange): Iterable<KeyedRow>;
   keys(table: TableName, range: RowRange): Iterable<Uint8Array>;
@@ -53,17 +55,16 @@ export class RowsLost extends Error {
 export interface Rows extends RowsRead {
   /**
    * All writes in order in one transaction, or none. At most one commit is under way at a time; the
-   * bytes belong to the store until it is answered. Resolves when readers see it and it survives
-   * the death of the process. When it fails, the rows are as before, and can be written again.
+   * bytes belong to the store until it is answered. Resolves when readers see it and it is as
+   * durable as these rows are: those of a store survive a power loss. When it fails, the rows are
+   * as before, and can be written again.
    * @throws RowsLost when they cannot
    */
   commit(writes: readonly RowWrite[]): Promise<void>;
-  /** Resolves when everything that is committed survives a power loss. */
-  flushed(): Promise<void>;
   /**
    * Copies the rows that exist into a new file, and resolves with the call that puts it in the
    * place of the present one: nothing that was removed or overwritten stays in the file. Must not
-   * run beside `commit` or `flushed`, until the call has ended. When the call fails, memory and
+   * run beside `commit`, until the call has ended. When the call fails, memory and
    * disk may differ.
    * @throws TroupeError UNAVAILABLE without enough free space; nothing is changed then
    */

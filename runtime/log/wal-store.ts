@@ -2,9 +2,9 @@
  * WalStore: Log and State on a write-ahead log and rows. It connects the parts; `embedded-store.ts`
  * gives them a real folder, and the simulator a failing one.
  *
- * Order of a checkpoint: its frames are synced, its batch is committed, the commit is flushed, and
- * then the segments that it contains are removed. So after a power loss the rows are never newer
- * than the log, and the log reaches back to the rows.
+ * Order of a checkpoint: its frames are synced, its batch is committed, which flushes it, and then
+ * the segments that it contains are removed. So after a power loss the rows are never newer than
+ * the log, and the log reaches back to the rows.
  */
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -115,7 +115,6 @@ class OpenStore implements WalStore {
   readonly failed: Promise<TroupeError>;
   readonly #health: StoreHealth;
   readonly #checkpointer: Checkpointer;
-  readonly #flushes: Flushes;
   #isSyncDue = false;
   #scrubbing: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
@@ -134,7 +133,6 @@ class OpenStore implements WalStore {
     const health = new StoreHealth(onAlarm);
     this.#health = health;
     this.failed = health.failed;
-    this.#flushes = new Flushes(rows, wal, health);
     this.state = new WriteBehindState({
       rows,
       assertSound: () => health.assertSound(),
@@ -143,9 +141,7 @@ class OpenStore implements WalStore {
     this.#checkpointer = new Checkpointer({
       sources: [subjects, this.state],
       clock,
-      commit: (writes) => this.#commit(writes),
-      prepare: (writes) => this.#prepare(writes),
-      finish: () => this.#flushes.next(),
+      commit: (writes) => this.#checkpoint(writes),
       ...(onAlarm ? { onTrouble: (what) => onAlarm(`the data file ${what}`) } : {}),
       ...defined({ everyMs: checkpointEveryMs, bytes: checkpointBytes }),
     });
@@ -179,7 +175,6 @@ class OpenStore implements WalStore {
     if (!(await this.#checkpointer.now()))
       throw new TroupeError('UNAVAILABLE', 'the data file cannot be written: nothing was scrubbed');
     await this.#checkpointer.alone(async () => {
-      await this.#flushes.idle();
       const replace = await this.#o.rows.rewrite?.();
       await replace?.().catch((cause: unknown) => {
         this.#health.fail(cause);
@@ -192,7 +187,6 @@ class OpenStore implements WalStore {
   async #close(): Promise<void> {
     await this.log.close();
     await this.#checkpointer.close();
-    await this.#flushes.idle();
     await this.state.close();
     this.#wal.close();
     // An unanswered commit may still be writing: the folder stays locked until the process ends.
@@ -201,13 +195,15 @@ class OpenStore implements WalStore {
     await this.#o.release();
   }
 
-  /** A batch was taken: names its last frame, and syncs the log up to it. */
-  async #prepare(writes: RowWrite[]): Promise<void> {
+  /** A batch was taken. It ends with its last frame. */
+  async #checkpoint(writes: RowWrite[]): Promise<void> {
     this.#health.assertSound();
     const frame = this.log.shownFrame;
     writes.push({ table: 'meta', key: CHECKPOINT, value: encodeCheckpoint(frame) });
-    this.#flushes.taken = frame;
     if (this.#wal.synced < frame) await this.#sync();
+    await this.#commit(writes);
+    // The batch counts, whatever becomes of its segments.
+    await this.#wal.removeUpTo(frame).catch((cause: unknown) => this.#health.fail(cause));
   }
 
   async #commit(writes: readonly RowWrite[]): Promise<void> {
@@ -236,41 +232,5 @@ class OpenStore implements WalStore {
       this.#health.fail(cause);
       throw cause;
     }
-  }
-}
-
-/** Removes segments when the checkpoint that contains them is on the disk. One flush at a time. */
-class Flushes {
-  readonly #rows: Rows;
-  readonly #wal: WriteAheadLog;
-  readonly #health: StoreHealth;
-  /** last frame of the newest batch */
-  taken = 0;
-  #running: Promise<void> | undefined;
-
-  constructor(rows: Rows, wal: WriteAheadLog, health: StoreHealth) {
-    this.#rows = rows;
-    this.#wal = wal;
-    this.#health = health;
-  }
-
-  /** The newest batch is committed. */
-  next(): void {
-    this.#running ??= this.#run();
-  }
-
-  async idle(): Promise<void> {
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    const frame = this.taken;
-    try {
-      await this.#rows.flushed();
-      await this.#wal.removeUpTo(frame);
-    } catch (cause) {
-      this.#health.fail(cause);
-    }
-    this.#running = undefined;
   }
 }

@@ -178,7 +178,7 @@ const bootOfMachine = (): string => {
 };
 
 class CacheTables extends LmdbTables implements Rows {
-  /** Synchronous: readers see it when this returns. */
+  /** Synchronous: readers see it when this returns. It survives no loss of power. */
   async commit(writes: readonly RowWrite[]): Promise<void> {
     this.root.transactionSync(() => {
       for (const { table, key, value } of writes) {
@@ -188,9 +188,6 @@ class CacheTables extends LmdbTables implements Rows {
     });
     this.seeNewest();
   }
-
-  /** A cache survives no loss of power. */
-  async flushed(): Promise<void> {}
 }
 
 /** Rows that may wait for a disk that does not take them; then shards move to other machines. */

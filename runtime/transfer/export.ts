@@ -22,9 +22,9 @@ import { decodeCell } from '../cell-record.ts';
 import { auditSubject } from '../dead-letters.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import type { EmbeddedStore } from '../log/embedded-store.ts';
-import type { LogEntry, Position } from '../log/log.ts';
 import { isHead, TABLE } from '../shard/commit/fold.ts';
 import { loadRows } from '../shard/recovery/load.ts';
+import type { TableRow } from '../state/state.ts';
 import { writeExportFile } from './export-file.ts';
 import {
   Counter,
@@ -32,9 +32,9 @@ import {
   FORMAT,
   type Frame,
   type MailFrame,
-  PAGE_BYTES,
   type TransferSummary,
 } from './frames.ts';
+import { pagesOf, rowFrames } from './pages.ts';
 import { type WorkspaceSource, WorkspacesFound } from './workspaces.ts';
 
 export type ExportOptions = {
@@ -74,8 +74,6 @@ type Source = ExportOptions & {
 /** All of a shard's snapshots begin with this; an embedded store has none, and needs none. */
 const SNAPSHOTS = 'snap/';
 const LANES: readonly Lane[] = ['data', 'control'];
-/** Counted per row or entry beside its bytes. */
-const OVERHEAD_BYTES = 64;
 
 /**
  * @throws TroupeError NOT_FOUND when the store holds no cell; CONFLICT when the file exists;
@@ -164,30 +162,23 @@ async function* shardFrames(source: Source, shard: number): AsyncGenerator<Frame
   const { mailFloor, ctlFloor } = fold.scalars;
   for (const lane of LANES) {
     const floor = lane === 'data' ? mailFloor : ctlFloor;
-    for await (const page of pagesOf(source, mailboxSubject(env, shard, lane), floor + 1)) {
+    const mailbox = mailboxSubject(env, shard, lane);
+    for await (const page of pagesOf(log, mailbox, { from: floor + 1 })) {
       const entries = page.map(({ position, logTimeMs, bytes }): MailFrame => {
         return [position, logTimeMs, bytes];
       });
       yield ['mail', lane, entries];
     }
   }
-  yield* rowFrames(source, shard);
+  yield* rowFrames(exportedRows(source, shard));
 }
 
-async function* rowFrames({ store, files }: Source, shard: number): AsyncGenerator<Frame> {
-  let page: (string | Uint8Array)[] = [];
-  let size = 0;
-  for (const { table, key, value } of store.state.dump(shard)) {
-    if (isHead(table, key)) continue;
-    if (table === TABLE.actor) files?.look(key as Address);
-    page.push(table, key, value);
-    size += OVERHEAD_BYTES + value.length;
-    if (size < PAGE_BYTES) continue;
-    yield ['rows', page];
-    page = [];
-    size = 0;
+function* exportedRows({ store, files }: Source, shard: number): Generator<TableRow> {
+  for (const row of store.state.dump(shard)) {
+    if (isHead(row.table, row.key)) continue;
+    if (row.table === TABLE.actor) files?.look(row.key as Address);
+    yield row;
   }
-  if (page.length > 0) yield ['rows', page];
 }
 
 async function* deadLetterFrames(source: Source): AsyncGenerator<Frame> {
@@ -195,12 +186,12 @@ async function* deadLetterFrames(source: Source): AsyncGenerator<Frame> {
   for (const name of store.subjects('a2a.')) {
     const subject = parseSubject(name);
     if (subject.kind !== 'deadLetters' || name === auditSubject(env)) continue;
-    for await (const page of pagesOf(source, name)) {
+    for await (const page of pagesOf(source.store.log, name)) {
       const letters = page.map(({ position, bytes }) => [position, bytes] as const);
       yield ['letters', letters, subject.domain];
     }
   }
-  for await (const page of pagesOf(source, auditSubject(env)))
+  for await (const page of pagesOf(source.store.log, auditSubject(env)))
     yield ['audits', page.map(({ bytes }) => bytes)];
 }
 
@@ -209,7 +200,7 @@ async function* transcriptFrames(source: Source): AsyncGenerator<Frame> {
     const subject = parseSubject(name);
     if (subject.kind !== 'transcript') continue;
     const actor = `${subject.tenant}/${subject.type}/${subject.key}`;
-    for await (const page of pagesOf(source, name))
+    for await (const page of pagesOf(source.store.log, name))
       yield ['transcript', actor, page.map(({ bytes }) => bytes)];
   }
 }
@@ -228,18 +219,4 @@ async function* artifactFrames({ artifacts }: Source): AsyncGenerator<Frame> {
   if (!artifacts) return;
   for await (const { tenant, contentType, contents } of artifacts())
     yield ['artifact', tenant, contentType, contents];
-}
-
-/** The entries of a subject from a position on, in batches. */
-async function* pagesOf(
-  { store }: Source,
-  subject: string,
-  from: Position = 1,
-): AsyncGenerator<readonly LogEntry[]> {
-  for (let next = from; ; ) {
-    const page = await store.log.read(subject, next, { bytesMax: PAGE_BYTES });
-    if (page.length === 0) return;
-    yield page;
-    next = page.at(-1)!.position + 1;
-  }
 }

@@ -1,4 +1,5 @@
 /** A second build, of a small program in a folder of its own. */
+import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -72,5 +73,18 @@ test('each part of the build makes its result stale', async () => {
     expect([name, isStale()]).toEqual([name, true]);
     fs.utimesSync(path, mtime, mtime);
     expect([name, isStale()]).toEqual([name, false]);
+  }
+});
+
+test('files that a killed build was writing are removed, and not those of a running one', async () => {
+  const { folder, write, build } = await smallProgram();
+  const { pid: dead } = spawnSync(process.execPath, ['--version']);
+  const folders = ['dist', 'dist/web/chunks', 'dist/sdk'];
+  for (const each of folders)
+    for (const pid of [dead, process.pid]) write(`${each}/part.js.${pid}.partial`, '');
+  await build();
+  for (const each of folders) {
+    const left = fs.readdirSync(join(folder, each)).filter((name) => name.endsWith('.partial'));
+    expect({ each, left }).toEqual({ each, left: [`part.js.${process.pid}.partial`] });
   }
 });

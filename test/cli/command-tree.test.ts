@@ -53,3 +53,15 @@ describe('every command', () => {
     expect(others.map(({ path }) => path)).toEqual([]);
   });
 });
+
+it('help fits a terminal of 40 columns', async () => {
+  const narrow = await buildProgram(() => {}, operationGroupNames);
+  for (const { path, command } of [{ path: '', command: narrow }, ...allBelow(narrow)]) {
+    command.configureOutput({ getOutHelpWidth: () => 40 });
+    const [usage, ...lines] = command.helpInformation().split('\n');
+    expect(usage).toContain('Usage:');
+    // A term stays whole.
+    const wide = lines.filter((line) => line.length > 40 && !/^ {2}\S+( \S+)*$/.test(line));
+    expect({ path, wide }).toEqual({ path, wide: [] });
+  }
+});

@@ -21,6 +21,17 @@ function expectOneSentence({ stderr, stdout }: Ended): void {
   expect(stderr).not.toMatch(/internal error|\n {4}at /);
 }
 
+it('a whole tenant is not erased without a confirmation', async () => {
+  const gateway = ['--url', `ws://127.0.0.1:${await reservePort()}`];
+  const erase = (...more: string[]) =>
+    runProgram(['erase', 'tenant', 'default', ...gateway, ...more]);
+  const refused = await erase();
+  expectOneSentence(refused);
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('use --yes') });
+  // Nothing listens there.
+  for (const option of ['--yes', '--dry-run']) expect((await erase(option)).code).toBe(3);
+});
+
 describe('a folder that cannot be used', () => {
   const file = write(scratchFile(), 'a-file', 'text');
 

@@ -74,6 +74,14 @@ describe('why an actor waits', () => {
     ]);
   });
 
+  it('says that the number of waiting messages is unknown, and not 0', () => {
+    expect(waits({ shardLagUnknown: true })).toEqual([
+      { kind: 'mailbox', text: 'it is not known yet how many messages of its shard wait' },
+    ]);
+    const unowned = { shard: 0, state: 'unowned' };
+    expect(waits({ shardLagUnknown: true, shard: unowned })).toMatchObject([{ kind: 'shard' }]);
+  });
+
   it('names a pause, and who ends it', () => {
     expect(waits({ status: 'paused', why: 'a repair' })).toEqual([
       {

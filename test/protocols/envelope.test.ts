@@ -60,7 +60,7 @@ describe('an envelope', () => {
     ['/causation_id', { causation_id: 'x' }, /UUID/],
     ['/trace_id', { trace_id: '0'.repeat(32) }, /not all zero/],
     ['/trace_id', { trace_id: '4BF92F3577B34DA6A3CE929D0E0E4736' }, /lower-case hex/],
-    ['/tenant_id', { tenant_id: 'Acme.7' }, /must match/],
+    ['/tenant_id', { tenant_id: 'Acme.7' }, /must be 1 to 63 characters of lower-case/],
     ['/principal/roles', { principal: { sub: 's' } }, 'is required'],
     [
       '/principal/admin',

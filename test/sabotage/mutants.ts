@@ -72,12 +72,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'segment removed too early',
-    breaks: 'T6: segments are removed before their checkpoint is committed and flushed',
+    breaks: 'T6: segments are removed before their checkpoint is committed',
     changes: [
       {
         file: `${LOG}/wal-store.ts`,
-        find: 'this.#flushes.taken = frame;',
-        replace: 'this.#flushes.taken = frame;\n    this.#wal.removeUpTo(this.#wal.last);',
+        find: 'await this.#commit(writes);',
+        replace: 'await this.#wal.removeUpTo(frame);\n    await this.#commit(writes);',
       },
     ],
   },

@@ -245,7 +245,8 @@ const Row = ({ row, isCurrent, isOpen, onClick }: RowProps) => {
         <b>{row.type}</b>
         <span class="muted">{row.count}</span>
         {row.troubled > 0 && <span class="tag bad">{strings.troubled(row.troubled)}</span>}
-        <Load perMinute={row.perMinute} lag={row.lag} />
+        {eventRate(row.perMinute)}
+        {row.lag !== 0 && <span class="tag">{strings.inMailbox(row.lag)}</span>}
       </div>
     );
   return (
@@ -262,13 +263,8 @@ const Row = ({ row, isCurrent, isOpen, onClick }: RowProps) => {
   );
 };
 
-/** Events a minute, and messages that wait. */
-const Load = ({ perMinute, lag }: { perMinute: number; lag: number }) => (
-  <>
-    {perMinute > 0 && <span class="muted">{strings.perMinute(perMinute)}</span>}
-    {lag > 0 && <span class="tag">{strings.inMailbox(lag)}</span>}
-  </>
-);
+const eventRate = (perMinute: number) =>
+  perMinute > 0 && <span class="muted">{strings.perMinute(perMinute)}</span>;
 
 const ActorLine = ({ actor, perMinute }: { actor: ActorSummary; perMinute: number }) => (
   <>
@@ -276,7 +272,7 @@ const ActorLine = ({ actor, perMinute }: { actor: ActorSummary; perMinute: numbe
     <span class="actor-key" title={actor.actor}>
       {keyOf(actor.actor)}
     </span>
-    <Load perMinute={perMinute} lag={0} />
+    {eventRate(perMinute)}
     {actor.effects > 0 && <span class="muted">⚙{actor.effects}</span>}
     {actor.stashed > 0 && <span class="muted">⏸{actor.stashed}</span>}
     <code class="actor-state" title={stateText(actor.state)}>

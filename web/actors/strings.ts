@@ -37,7 +37,7 @@ const english = {
   eraseHistory: 'Erase history',
   perMinute: (count: number) => `${count}/min`,
   turnsPerMinute: (count: number) => `${count} turns in the last minute`,
-  inMailbox: (count: number) => `${count} waiting`,
+  inMailbox: (count: number | '?') => `${count} waiting`,
   showApprovals: 'Show approvals',
   waits: 'Why it waits',
   accepts: 'Accepts now',
@@ -97,7 +97,7 @@ const english = {
   deferred: (type: string, state: string) =>
     `${type} waits in the stash because the state ${state} defers it.`,
   stashed: (type: string) => `${type} waits in the stash.`,
-  lag: (count: number) => `${count} messages of its shard wait for their turn.`,
+  lag: (count: number | '?') => `${count} messages of its shard wait for their turn.`,
   waitsForMessage: 'It waits for a message.',
   subagents: 'Subagents',
   session: 'This session',

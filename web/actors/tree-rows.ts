@@ -12,8 +12,8 @@ export type TypeRow = {
   readonly troubled: number;
   /** events a minute of all of them */
   readonly perMinute: number;
-  /** messages that wait in the busiest of their shards */
-  readonly lag: number;
+  /** messages that wait in the busiest of their shards; `?`: it is unknown for one of them */
+  readonly lag: number | '?';
 };
 export type ActorRow = {
   readonly kind: 'actor';
@@ -46,7 +46,7 @@ export const stateText = (value: unknown): string => activeLeaves(value).join(',
 export const shortState = (value: unknown): string =>
   stateText(value)
     .split(', ')
-    .map((path) => path.slice(path.lastIndexOf('.') + 1))
+    .map((path) => path.split('.').at(-1))
     .join(', ');
 
 export const isTroubled = ({ status }: Pick<ActorSummary, 'status'>): boolean =>
@@ -87,7 +87,11 @@ export function rowsOf(
       isOpen,
       troubled,
       perMinute: group.reduce((sum, { actor }) => sum + (perMinute.get(actor) ?? 0), 0),
-      lag: group.reduce((most, { shardLag }) => Math.max(most, shardLag), 0),
+      lag: group.reduce<number | '?'>(
+        (most, { shardLag, shardLagUnknown }) =>
+          most === '?' || shardLagUnknown ? '?' : Math.max(most, shardLag),
+        0,
+      ),
     };
     if (!isOpen) return [head];
     return [

@@ -16,11 +16,12 @@ export function whyItWaits(
   now: number,
   { texts, times }: { readonly texts: Texts; readonly times: Times },
 ): readonly string[] {
-  const { status, why = '', effects, timers, stash, shardLag, waits = [] } = view;
+  const { status, why = '', effects, timers, stash, shardLag, shardLagUnknown, waits = [] } = view;
   if (status === 'paused') return [texts.isPaused(why)];
   if (status === 'suspended') return [texts.isSuspended(why)];
   if (status === 'quarantined') return [texts.isQuarantined(why)];
   if (status !== 'active') return [texts.isOver];
+  const lag = shardLagUnknown ? '?' : shardLag;
   const active = chart ? activeStates(chart, view.state) : [];
   const reasons = [
     ...waits.flatMap((wait) => gatewayReason(wait, texts)),
@@ -29,7 +30,7 @@ export function whyItWaits(
       const deferring = active.find(({ defers }) => defers.some((each) => matches(each, type)));
       return deferring ? texts.deferred(type, deferring.key) : texts.stashed(type);
     }),
-    ...(shardLag > 0 ? [texts.lag(shardLag)] : []),
+    ...(lag === 0 ? [] : [texts.lag(lag)]),
     ...timers.map(({ event, due }) => timerReason(timerName(event), times.until(due - now), texts)),
   ];
   return reasons.length > 0 ? reasons : [texts.waitsForMessage];

@@ -6,8 +6,9 @@ import type { LogEntry } from '../../log/log.ts';
 import { isHead, TABLE } from '../../shard/commit/fold.ts';
 import { domainOf } from '../../shard/commit/relay.ts';
 import { decodeKept, encodeKept, type OutItem } from '../../shard/commit/records.ts';
-import type { State } from '../../state/state.ts';
-import { type Frame, PAGE_BYTES } from '../../transfer/frames.ts';
+import type { State, TableRow } from '../../state/state.ts';
+import type { Frame } from '../../transfer/frames.ts';
+import { pagesOf, rowFrames } from '../../transfer/pages.ts';
 import type { ClusterCut } from './cluster-cut.ts';
 import type { ClusterSource } from './nats-source.ts';
 import { LANES, type ShardCopy } from './shard-copy.ts';
@@ -21,9 +22,6 @@ export type ClusterFramesOptions = {
   readonly rows: State;
 };
 
-/** Counted per row beside its bytes. */
-const OVERHEAD_BYTES = 64;
-
 /** Everything between the header and the end, blobs excluded. */
 export async function* clusterFrames(options: ClusterFramesOptions): AsyncGenerator<Frame> {
   const { copies, rows, source } = options;
@@ -33,24 +31,14 @@ export async function* clusterFrames(options: ClusterFramesOptions): AsyncGenera
     for (const lane of LANES)
       for (const page of settledMail({ ...options, cell: source.cell, outboxes }, copy, lane))
         yield ['mail', lane, page];
-    yield* rowFrames(rows, copy.shard);
+    yield* rowFrames(keptRows(rows, copy.shard));
   }
   yield* keptFrames(options, outboxes);
 }
 
-function* rowFrames(rows: State, shard: number): Generator<Frame> {
-  let page: (string | Uint8Array)[] = [];
-  let size = 0;
-  for (const { table, key, value } of rows.dump(shard)) {
-    if (isHead(table, key) || table === TABLE.out) continue;
-    page.push(table, key, value);
-    size += OVERHEAD_BYTES + value.length;
-    if (size < PAGE_BYTES) continue;
-    yield ['rows', page];
-    page = [];
-    size = 0;
-  }
-  if (page.length > 0) yield ['rows', page];
+function* keptRows(rows: State, shard: number): Generator<TableRow> {
+  for (const row of rows.dump(shard))
+    if (!isHead(row.table, row.key) && row.table !== TABLE.out) yield row;
 }
 
 /** Dead letters, the decisions about them, and transcripts: with what is on its way to them. */
@@ -75,7 +63,7 @@ async function* keptFrames(
     letters.delete(domain);
   }
   for (const [domain, waiting] of letters) yield* waitingLetters(domain, waiting);
-  for await (const page of pagesOf(source, auditSubject(env)))
+  for await (const page of pagesOf(source.log, auditSubject(env)))
     yield ['audits', page.map(({ bytes }) => bytes)];
   for (const name of new Set([...subjects, ...entries.keys()])) {
     const subject = parseSubject(name);
@@ -102,7 +90,7 @@ async function* pagesInCut(
   subject: string,
 ): AsyncGenerator<readonly LogEntry[]> {
   const prefix = options.source.cell.slice(0, 8);
-  for await (const page of pagesOf(options.source, subject)) {
+  for await (const page of pagesOf(options.source.log, subject)) {
     const kept = page.filter(({ bytes, position }) => {
       const [, cell, shard, turn] = MADE_ID.exec(decodeKept(bytes, position).id) ?? [];
       const copy = cell === prefix ? options.copies[Number(shard)] : undefined;
@@ -114,18 +102,6 @@ async function* pagesInCut(
 
 /** As `messageId` makes it: cell, shard, turn, number. */
 const MADE_ID = /^([^-]+)-(\d+)-(\d+)-\d+$/;
-
-async function* pagesOf(
-  { log }: ClusterSource,
-  subject: string,
-): AsyncGenerator<readonly LogEntry[]> {
-  for (let next = 1; ; ) {
-    const page = await log.read(subject, next, { bytesMax: PAGE_BYTES });
-    if (page.length === 0) return;
-    yield page;
-    next = page.at(-1)!.position + 1;
-  }
-}
 
 function groupBy(
   items: readonly OutItem[],

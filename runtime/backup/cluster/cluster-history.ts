@@ -28,7 +28,8 @@ import {
 } from '../../history/segment.ts';
 import { openEffects } from '../../history/summary.ts';
 import type { LogEntry, Position } from '../../log/log.ts';
-import { type Frame, PAGE_BYTES } from '../../transfer/frames.ts';
+import type { Frame } from '../../transfer/frames.ts';
+import { pagesOf } from '../../transfer/pages.ts';
 import type { ClusterCut } from './cluster-cut.ts';
 import type { ClusterSource } from './nats-source.ts';
 import type { ShardCopy } from './shard-copy.ts';
@@ -77,7 +78,7 @@ async function* shardFrames(
   let fullBytes = 0;
   for (const actor of new Set([...actors, ...batch.full.keys()])) {
     if (actors.has(actor) && !batch.removed.has(actor))
-      for await (const page of pagesOf(source, fullHistorySubject(env, actor)))
+      for await (const page of pagesOf(source.log, fullHistorySubject(env, actor)))
         yield ['turns', actor, await turnsUpTo(page, turnNo)];
     const turns = batch.full.get(actor);
     if (!turns) continue;
@@ -86,7 +87,9 @@ async function* shardFrames(
     places.push([actor, FROM_JOURNAL]);
     yield ['turns', actor, [[FROM_JOURNAL, bytes]]];
   }
-  for await (const page of pagesOf(source, historySubject(env, shard), last?.position ?? 0))
+  for await (const page of pagesOf(source.log, historySubject(env, shard), {
+    upTo: last?.position ?? 0,
+  }))
     yield ['history', shard, await segmentsUpTo(page, turnNo)];
   if (batch.isEmpty) return;
   const { lastTurn, lastAt, summaries } = batch;
@@ -140,19 +143,4 @@ async function segmentsUpTo(page: readonly LogEntry[], turnNo: number): Promise<
     return [[entry.position, inCut === segment ? entry.bytes : packSegment(inCut)] as const];
   });
   return (await Promise.all(kept)).flat();
-}
-
-async function* pagesOf(
-  { log }: Pick<ClusterSource, 'log'>,
-  subject: string,
-  end: Position = Number.POSITIVE_INFINITY,
-): AsyncGenerator<readonly LogEntry[]> {
-  for (let next = 1; next <= end; ) {
-    const page = await log.read(subject, next, { bytesMax: PAGE_BYTES });
-    const last = page.at(-1);
-    if (!last) return;
-    const inRange = page.filter(({ position }) => position <= end);
-    if (inRange.length > 0) yield inRange;
-    next = last.position + 1;
-  }
 }

@@ -6,6 +6,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors';
 import { Value } from '@sinclair/typebox/value';
+import { patternInWords } from '../../../protocols/pattern-words.ts';
 import { childSchema, holdsSecret, isSecret } from '../schema/fields.ts';
 import { childPointer, parentPointer, parsePointer } from '../pointer.ts';
 import { redacted, type Secret } from '../secret.ts';
@@ -72,11 +73,13 @@ function unknownKey({ path: pointer, schema }: ValueError): Finding {
   const known = Object.keys((schema.properties ?? {}) as Record<string, unknown>);
   if (known.length === 0) {
     const patterns = Object.keys((schema.patternProperties ?? {}) as Record<string, unknown>);
-    const named = patterns.map((pattern) => `a name that matches ${pattern}`).join(', or ');
+    const named = patterns.map(
+      (pattern) => `a name of ${patternInWords(pattern) ?? `the form ${pattern}`}`,
+    );
     return {
       pointer,
       message: 'cannot be used as a name here',
-      ...(named && { allowed: named }),
+      ...(named.length > 0 && { allowed: named.join(', or ') }),
     };
   }
   const guess = nearest(key, known);

@@ -4,6 +4,7 @@
  * only determines when to look; the row decides in the turn whether a timer fires (H2).
  */
 import type { Clock } from '../../clock/clock.ts';
+import { popHeap, pushHeap } from '../../clock/heap.ts';
 import { sortable } from '../turn/actor-row.ts';
 import { type Fold, TABLE } from '../commit/fold.ts';
 
@@ -55,20 +56,20 @@ export class TimerQueue {
       limit: LOADED_MAX,
     });
     this.#horizon = rows.length < LOADED_MAX ? horizon : dueOf(rows.at(-1)!.key);
-    for (const { key } of rows) this.#push({ due: dueOf(key), id: key });
+    for (const { key } of rows) pushHeap(this.#heap, { due: dueOf(key), id: key }, before);
     this.#schedule();
   }
 
   arm(due: number, id: string): void {
     if (due > this.#horizon) return;
-    this.#push({ due, id });
+    pushHeap(this.#heap, { due, id }, before);
     if (this.#heap.length >= this.#sweepAt) this.#sweep();
     this.#schedule();
   }
 
   /** Looks at a timer that is due again at this time, not before. */
   hold(id: string, until: number): void {
-    this.#push({ due: until, id });
+    pushHeap(this.#heap, { due: until, id }, before);
     this.#schedule();
   }
 
@@ -81,7 +82,8 @@ export class TimerQueue {
   takeDue(max: number, now: number): string[] {
     if (this.#horizon <= now) this.load();
     const due: string[] = [];
-    while (due.length < max && this.#heap[0] && this.#heap[0].due <= now) due.push(this.#pop().id);
+    while (due.length < max && this.#heap[0] && this.#heap[0].due <= now)
+      due.push(popHeap(this.#heap, before).id);
     return due;
   }
 
@@ -125,36 +127,6 @@ export class TimerQueue {
     // A sorted list is a heap.
     this.#heap = rest.sort((a, b) => (before(a, b) ? -1 : 1));
     this.#sweepAt = Math.max(SWEEP_MIN, 2 * rest.length);
-  }
-
-  #push(entry: Entry): void {
-    const heap = this.#heap;
-    heap.push(entry);
-    let at = heap.length - 1;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (!before(heap[at]!, heap[parent]!)) break;
-      [heap[at], heap[parent]] = [heap[parent]!, heap[at]!];
-      at = parent;
-    }
-  }
-
-  #pop(): Entry {
-    const heap = this.#heap;
-    const top = heap[0]!;
-    const last = heap.pop()!;
-    if (heap.length === 0) return top;
-    heap[0] = last;
-    for (let at = 0; ; ) {
-      const left = 2 * at + 1;
-      const right = left + 1;
-      let least = at;
-      if (left < heap.length && before(heap[left]!, heap[least]!)) least = left;
-      if (right < heap.length && before(heap[right]!, heap[least]!)) least = right;
-      if (least === at) return top;
-      [heap[at], heap[least]] = [heap[least]!, heap[at]!];
-      at = least;
-    }
   }
 }
 

@@ -303,6 +303,25 @@ describe('a job of a client', () => {
     expect(hand.context.job!.text).toBe('mine');
   });
 
+  // Bug: a repeated `troupe cron add` moved the next time, so a job that was set often never fired.
+  it('keeps its next time when it is set again with the same times', () => {
+    const when = { kind: 'every', everyMs: HOUR } as const;
+    const hand = new Hand({ when });
+    hand.comeTo(START + 50 * MINUTE);
+    const put = (change: Partial<ScheduleJob>) =>
+      hand.say({ type: 'schedule.put', job: { agentId: 'main', text: 'again', when, ...change } });
+    expect(put({})).toMatchObject({ result: { nextAt: START + HOUR, text: 'again' } });
+    hand.comeTo(START + HOUR);
+    expect(hand.runIds).toEqual([`mail.${START + HOUR}`]);
+    hand.end();
+    const other = { kind: 'every', everyMs: 2 * HOUR } as const;
+    hand.now += MINUTE;
+    expect(put({ when: other })).toMatchObject({ result: { nextAt: hand.now + 2 * HOUR } });
+    put({ when: other, enabled: false });
+    hand.now += MINUTE;
+    expect(put({ when: other })).toMatchObject({ result: { nextAt: hand.now + 2 * HOUR } });
+  });
+
   it('counts the times that it skipped', () => {
     const hand = new Hand({ when: { kind: 'every', everyMs: HOUR }, missed: 'skip' });
     hand.comeTo(START + 5 * HOUR + 5 * MINUTE);

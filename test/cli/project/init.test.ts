@@ -1,4 +1,5 @@
 /** What the built program writes is what its source has: a bundler may change texts of code too. */
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -18,3 +19,10 @@ it.each(['typescript', 'javascript'] as const)(
       if (path !== 'package.json') expect(readFileSync(join(folder, path), 'utf8')).toBe(text);
   },
 );
+
+it('troupe init prints a next command that a shell reads', async () => {
+  const home = scratchFolder();
+  const { stdout } = await runProgram(['init', join(home, "my agénts' home")], { home });
+  const [, folder] = /^Next: cd (.+?) && npm install/m.exec(stdout) ?? [];
+  expect(execFileSync('sh', ['-c', `cd ${folder} && ls`], { encoding: 'utf8' })).toContain('src');
+});

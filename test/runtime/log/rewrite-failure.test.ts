@@ -1,9 +1,12 @@
-/** A rewrite that cannot put its file in place ends the store, and costs nothing of it. */
+/** A rewrite that cannot put its file in place, or that rows are read from meanwhile. */
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openEmbeddedStore } from '../../../runtime/log/embedded-store.ts';
+import { LmdbRows } from '../../../runtime/log/lmdb-rows.ts';
+import { RewritableRows } from '../../../runtime/log/rewritable-rows.ts';
+import { removeFolder, temporaryFolder } from './store.ts';
 
 test('a new file that cannot take its place breaks the store, which opens whole again', async () => {
   const path = mkdtempSync(join(tmpdir(), 'troupe-rewrite-'));
@@ -26,4 +29,31 @@ test('a new file that cannot take its place breaks the store, which opens whole 
   const again = await openEmbeddedStore({ path: copy, durability: 'process' });
   expect(await again.log.read('kept', 1)).toHaveLength(50);
   await again.close();
+});
+
+// Bug: an erasure waited without end for a dump that was left without its end.
+test('a rewrite waits for a range that is read, and not for one that is not', async () => {
+  const path = await temporaryFolder();
+  onTestFinished(() => removeFolder(path));
+  const rows = new RewritableRows(path, (folder) => new LmdbRows(folder, 2 ** 26), 200);
+  onTestFinished(() => rows.close());
+  const keys = Array.from({ length: 40 }, (_, n) => Buffer.from([n + 1]));
+  await rows.commit(keys.map((key) => ({ table: 'state', key, value: key })));
+  const range = () => rows.frozen('state', { from: Buffer.from([0]), to: Buffer.from([0xff]) });
+  const left = range()[Symbol.iterator]();
+  left.next();
+  const read: number[] = [];
+  const reading = (async () => {
+    for (const { value } of range()) {
+      read.push(value[0]!);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  })();
+  const replace = await rows.rewrite();
+  await replace();
+  expect(read).toHaveLength(40);
+  await reading;
+  expect(() => left.next()).toThrow('no row was read for 200 ms: read them again');
+  expect([...range()]).toHaveLength(40);
+  await rows.commit([{ table: 'state', key: Buffer.from([99]), value: Buffer.from([99]) }]);
 });

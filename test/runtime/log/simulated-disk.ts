@@ -33,6 +33,7 @@ export class SimulatedDisk {
   /** whether a failed write can be undone */
   canTruncate = true;
   canSync = true;
+  canRemove = true;
   /** called before a sync or a commit is done, which wait for it */
   delay: () => Promise<void> = async () => {};
   /** notified of each frame, in order, perhaps more than once */
@@ -67,10 +68,14 @@ export class SimulatedDisk {
     segment.bytes = Buffer.concat([segment.bytes, part]);
   }
 
-  /** Power loss: each unsynced page is kept, absent or full of zeros. */
+  /**
+   * Power loss: each unsynced page is kept, absent or full of zeros; the header of rows, or not.
+   */
   loseSuffix(dice: Dice): void {
     this.#owner++;
-    this.tables.committed = this.tables.flushed;
+    const { tables } = this;
+    if (dice.chance(0.5)) tables.flushed = tables.committed;
+    else tables.committed = tables.flushed;
     for (const [name, segment] of this.segments) {
       if (!segment.isNameSynced && dice.chance(0.5)) {
         this.segments.delete(name);
@@ -156,6 +161,7 @@ class SimulatedFolder implements WalFolder {
 
   async removeInThread(name: string): Promise<void> {
     await this.#disk.delay();
+    if (!this.#disk.canRemove) throw new Error('EIO: i/o error, unlink');
     this.remove(name);
   }
 
@@ -194,44 +200,44 @@ class SimulatedFolder implements WalFolder {
 
 type Rowset = ReadonlyMap<string, Uint8Array>;
 
-/** Rows by table and key: those in the kernel's cache, and those that survive a power loss. */
+/**
+ * Rows by table and key, as LMDB keeps them: the header that names them is written, then flushed.
+ */
 class SimulatedTables {
+  /** what the next process sees */
   committed: Rowset = new Map();
+  /** what survives a power loss */
   flushed: Rowset = new Map();
   /** number of writes of each commit */
   readonly commits: number[] = [];
   canCommit = true;
-  #sorted: { readonly of: Rowset; readonly names: readonly string[] } | undefined;
-
-  names(): readonly string[] {
-    const { committed } = this;
-    if (this.#sorted?.of !== committed)
-      this.#sorted = { of: committed, names: [...committed.keys()].sort() };
-    return this.#sorted.names;
-  }
 }
 
 class SimulatedRows implements Rows {
   readonly #disk: SimulatedDisk;
   readonly #isAlive: () => boolean;
+  /** what readers see: the last commit that was answered */
+  #seen: Rowset;
+  #sorted: { readonly of: Rowset; readonly names: readonly string[] } | undefined;
 
   constructor(disk: SimulatedDisk, isAlive: () => boolean) {
     this.#disk = disk;
     this.#isAlive = isAlive;
+    this.#seen = disk.tables.committed;
   }
 
   get(table: TableName, key: Uint8Array): Uint8Array | undefined {
-    return this.#disk.tables.committed.get(nameOf(table, key));
+    return this.#seen.get(nameOf(table, key));
   }
 
   *range(table: TableName, { from, to, limit, reverse }: RowRange): Iterable<KeyedRow> {
-    const { tables } = this.#disk;
-    const all = tables.names();
+    const seen = this.#seen;
+    const all = this.#names();
     const names = all.slice(firstFrom(all, nameOf(table, from)), firstFrom(all, nameOf(table, to)));
     if (reverse === true) names.reverse();
     for (const name of names.slice(0, limit)) {
       const key = Buffer.from(name.slice(table.length + 1), 'hex');
-      yield { key, value: tables.committed.get(name)! };
+      yield { key, value: seen.get(name)! };
     }
   }
 
@@ -257,22 +263,25 @@ class SimulatedRows implements Rows {
     if (!this.#isAlive()) throw new Error('this process is dead');
     if (!tables.canCommit || this.#disk.isFull) throw new Error('ENOSPC');
     tables.commits.push(writes.length);
-    const rows = new Map(tables.committed);
+    const rows = new Map(this.#seen);
     for (const { table, key, value } of writes) {
       if (value === null) rows.delete(nameOf(table, key));
       else rows.set(nameOf(table, key), Uint8Array.from(value));
     }
     tables.committed = rows;
-  }
-
-  async flushed(): Promise<void> {
-    const { tables, delay } = this.#disk;
-    const { committed } = tables;
     await delay();
-    if (this.#isAlive()) tables.flushed = committed;
+    if (!this.#isAlive()) throw new Error('this process is dead');
+    tables.flushed = rows;
+    this.#seen = rows;
   }
 
   async close(): Promise<void> {}
+
+  #names(): readonly string[] {
+    const seen = this.#seen;
+    if (this.#sorted?.of !== seen) this.#sorted = { of: seen, names: [...seen.keys()].sort() };
+    return this.#sorted.names;
+  }
 }
 
 /** Index of the first name that is not below the given one. */

@@ -11,6 +11,8 @@ import { eventually } from '../eventually.ts';
 import { SimulatedDisk } from './simulated-disk.ts';
 import { bytes, newest, open, texts } from './store-on-disk.ts';
 
+const never = new Promise<void>(() => {});
+
 describe('an append whose frame cannot be written', () => {
   it.each(['short', 'complete, but reported as failed'] as const)(
     '(%s) is refused, and the next append gets its position',
@@ -128,6 +130,39 @@ describe('a checkpoint that fails', () => {
     disk.kill();
     expect(await (await open(disk)).log.last('s')).toBe(4);
   });
+});
+
+it('a segment that cannot be removed ends the store, whose checkpoint counts', async () => {
+  const disk = new SimulatedDisk();
+  const first = await open(disk);
+  await first.log.append('s', Buffer.from('a'));
+  disk.canRemove = false;
+  await expect(first.scrub()).rejects.toMatchObject({ details: { reason: 'STORE_BROKEN' } });
+  expect((await first.failed).message).toContain('unlink');
+  expect([disk.tables.commits.length, disk.segments.size]).toEqual([1, 2]);
+  disk.kill();
+  expect(await texts((await open(disk)).log)).toEqual(['a']);
+});
+
+it('a power loss during a commit leaves the rows before or after it, and every entry', async () => {
+  const ends = new Set<number>();
+  for (let seed = 1; seed <= 20; seed++) {
+    const disk = new SimulatedDisk();
+    const { log, state, scrub } = await open(disk);
+    await log.append('s', Buffer.from('a'));
+    await state.write([{ shard: 0, table: 't', key: 'k', value: bytes }]);
+    // A sync, the pages of the commit, and its header, which is never answered.
+    disk.delay = () => (disk.tables.commits.length === 0 ? Promise.resolve() : never);
+    void scrub();
+    await eventually(() => expect(disk.tables.commits).toHaveLength(1));
+    expect([state.count(0, 't'), disk.segments.size]).toEqual([1, 2]);
+    disk.loseSuffix(new Random(seed));
+    disk.delay = async () => {};
+    const again = await open(disk);
+    expect(await texts(again.log)).toEqual(['a']);
+    ends.add(again.state.count(0, 't'));
+  }
+  expect(ends).toEqual(new Set([0, 1]));
 });
 
 it('refuses appends beyond its bound at once, and accepts them again when there is room', async () => {

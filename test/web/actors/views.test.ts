@@ -82,6 +82,8 @@ describe('the rate of an actor', () => {
       ['default/counter/b', 6],
     ]);
     expect(rowsOf(busy, new Set(), true, perMinute)[0]).toMatchObject({ perMinute: 10, lag: 5 });
+    const starting = [...busy, { ...summary('default/counter/c'), shardLagUnknown: true }];
+    expect(rowsOf(starting, new Set(), true, perMinute)[0]).toMatchObject({ lag: '?' });
   });
 
   it('of the open actor counts the turns of the last minute', () => {
@@ -133,6 +135,9 @@ describe('why an actor waits', () => {
       'It is unknown whether its effect ship happened: it waits for a decision.',
       '4 messages of its shard wait for their turn.',
       'after patience in 2000 ms.',
+    ]);
+    expect(why({ shardLagUnknown: true })).toEqual([
+      '? messages of its shard wait for their turn.',
     ]);
   });
 
