@@ -161,10 +161,13 @@ describe('a refusal', () => {
     );
   });
 
-  it('names the fields of a payload by their path in the envelope', async () => {
-    const asked = envelope({ payload: { schema_version: '1.0', text: 'a', more: 'hidden-word' } });
-    const error = errorOf(await send(asked));
-    expect(error.details?.['errors']).toEqual([expect.objectContaining({ path: '/payload/more' })]);
+  it.each([
+    ['/payload/more', { text: 'a', more: 'hidden-word' }],
+    ['/payload/text', { text: 48_151_623 }],
+  ])('names %s of a payload, and not its value', async (path, fields) => {
+    const error = errorOf(await send(envelope({ payload: { schema_version: '1.0', ...fields } })));
+    expect(error.details?.['errors']).toEqual([{ path, message: expect.any(String) }]);
+    expect(JSON.stringify(error)).not.toMatch(/hidden-word|48151623/);
   });
 
   it('contains no part of a body that is not JSON', async () => {
