@@ -304,7 +304,8 @@ class RunningEdge implements Edge {
         );
       ({ payload } = await this.#o.open(envelope));
     }
-    const errors = [...(await payloadFaults(payload, offer)), ...checkArtifactFields(payload)];
+    const faults = await payloadFaults(payload, offer);
+    const errors = faults.length > 0 ? faults : checkArtifactFields(payload);
     if (errors.length > 0) throw schemaFault('the payload is not valid', errors);
     if (!hasArtifact(payload)) return;
     checkArtifactsLocality(envelope.data_locality, this.#o);
