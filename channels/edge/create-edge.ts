@@ -366,9 +366,8 @@ class RunningEdge implements Edge {
 }
 
 /**
- * `eta_sec` requests a longer time and need not be part of the action's schema: if the schema
- * refuses it, the payload is checked without it. A field of this name that the schema has itself
- * may have any value that the schema allows.
+ * `eta_sec` requests a longer time and need not be part of the action's schema: then the payload is
+ * checked without it. If it is part of the schema, it may have any value that the schema allows.
  */
 async function payloadFaults(payload: Payload, offer: Offer): Promise<readonly CheckError[]> {
   const errors = await offer.check(payload);
