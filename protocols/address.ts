@@ -170,7 +170,7 @@ const fmix32 = (seed: number): number => {
 
 const invalid = (message: string) => new TroupeError('INVALID_ARGUMENT', message);
 
-const nameError = (part: 'tenant' | 'type', value: string) =>
+const nameError = (part: 'tenant' | 'type', value: unknown) =>
   invalid(
     `the ${part} ${JSON.stringify(String(value).slice(0, 80))} of an actor address must be 1 to 63 of a-z, 0-9, _ and -, ` +
       'beginning with a letter or digit',
