@@ -291,6 +291,34 @@ test('options that are not valid are refused', async () => {
   await expect(simulate({ actors: [bill], load, faults: unknown })).rejects.toThrow('faults.crash');
 });
 
+test.each([
+  [{ to: address('default', 'bil', '1') }, /no actor has the type 'bil': bill/],
+  [{ event: {} }, /message 1 of load: an event's type is a text/],
+  [{ to: undefined }, /undefined is not an actor address/],
+  [{ at: Number.NaN }, /its time is NaN/],
+  [{ at: -1 }, /its time is -1/],
+])('a load with %j is refused, and no rule holds by mistake', async (wrong, fault) => {
+  const message = { to: address('default', 'bill', '1'), event: { type: 'bill.pay' }, ...wrong };
+  const load = [message as never];
+  await expect(simulate({ actors: [bill], load })).rejects.toThrow(fault);
+});
+
+test('a message that a service sends to no actor breaks a rule', async () => {
+  const load = [{ to: address('default', 'bill', '1'), event: { type: 'bill.pay' } }];
+  const { failure } = await simulate({
+    actors: [bill],
+    load,
+    print: () => {},
+    services: (world) => {
+      world.sleep(1).then(() => {
+        world.send({ to: address('default', 'bil', '1'), event: { type: 'bill.pay' } });
+      }, undefined);
+      return { charge: async () => {} };
+    },
+  });
+  expect(failure).toMatchObject({ rule: 'a client sends', why: /type 'bil'/ });
+});
+
 test('a failure that does not happen again says so, with the first history', async () => {
   const load = [{ to: address('default', 'bill', '1'), event: { type: 'bill.pay', amount: 1 } }];
   let rests = 0;
