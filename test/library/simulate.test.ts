@@ -303,6 +303,17 @@ test.each([
   await expect(simulate({ actors: [bill], load })).rejects.toThrow(fault);
 });
 
+test('an actor type that is given twice is refused', async () => {
+  await expect(simulate({ actors: [bill, bill], load: [] })).rejects.toThrow(/registered twice/);
+});
+
+test.each(['invariants', 'atRest'])('a rule of %s that is async is broken', async (kind) => {
+  const load = [{ to: address('default', 'bill', '1'), event: { type: 'bill.pay' } }];
+  const rules = { [kind]: { late: async () => true } } as object;
+  const { failure } = await simulate({ actors: [bill], load, runs: 1, print: () => {}, ...rules });
+  expect(failure).toMatchObject({ rule: 'late', why: /write a rule that is not async/ });
+});
+
 test('a message that a service sends to no actor breaks a rule', async () => {
   const load = [{ to: address('default', 'bill', '1'), event: { type: 'bill.pay' } }];
   const { failure } = await simulate({
@@ -310,9 +321,9 @@ test('a message that a service sends to no actor breaks a rule', async () => {
     load,
     print: () => {},
     services: (world) => {
-      world.sleep(1).then(() => {
+      void world.sleep(1).then(() => {
         world.send({ to: address('default', 'bil', '1'), event: { type: 'bill.pay' } });
-      }, undefined);
+      });
       return { charge: async () => {} };
     },
   });
