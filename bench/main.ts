@@ -6,6 +6,7 @@
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { assertWritable } from '../cli/bench/run-options.ts';
 import { createModelCatalog, type ProviderSettings } from '../agent/models/catalog.ts';
 import { embedderOf } from '../agent/models/configured-embedder.ts';
 import { systemClock } from '../runtime/index.ts';
@@ -76,6 +77,7 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
 `;
 
 const { values: options, positionals } = parse();
+checkFiles();
 
 if (positionals[0] === 'worker') {
   const [, name = '', scale = '', folder = ''] = positionals;
@@ -261,6 +263,15 @@ function parse() {
   }
 }
 
+/** Files of results are written at the end, which may be an hour later. */
+function checkFiles(): void {
+  try {
+    assertWritable({ json: options.json });
+  } catch (error) {
+    refuse((error as Error).message);
+  }
+}
+
 function named(name: string): Scenario {
   const found = scenarios.find((scenario) => scenario.name === name);
   return (
@@ -286,6 +297,6 @@ function baselineAsked(path: string | undefined): Baseline | undefined {
 }
 
 function refuse(why: string): never {
-  console.error(`bench: ${why}\n\n${usage}`);
+  console.error(`bench: ${why}\nnpm run bench -- --help lists the options`);
   process.exit(2);
 }

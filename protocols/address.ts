@@ -21,12 +21,16 @@ export type AddressParts = { readonly tenant: string; readonly type: string; rea
 /** Maximum size of a key in UTF-8 bytes. */
 export const ADDRESS_KEY_BYTES_MAX = 512;
 
+const FORM = 'write tenant/type/key';
 const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 // C0, DEL and C1 controls, and lone surrogates, which have no UTF-8 encoding.
 const UNFIT = /[\u0000-\u001f\u007f-\u009f]|\p{Surrogate}/u;
 const WHOLE = /^[a-z0-9][a-z0-9_-]{0,62}\/[a-z0-9][a-z0-9_-]{0,62}\/./su;
 /** A text with at most this many UTF-16 units never exceeds ADDRESS_KEY_BYTES_MAX. */
 const KEY_UNITS_SURE = Math.floor(ADDRESS_KEY_BYTES_MAX / 3);
+
+// Programs in JavaScript may pass other values, which the pattern would accept as text.
+const isName = (name: string): boolean => typeof name === 'string' && NAME.test(name);
 
 const keyFits = (key: string): boolean =>
   key.length <= KEY_UNITS_SURE || Buffer.byteLength(key, 'utf8') <= ADDRESS_KEY_BYTES_MAX;
@@ -44,8 +48,10 @@ const keyFits = (key: string): boolean =>
  * ```
  */
 export const address = (tenant: string, type: string, key: string): Address => {
-  if (!NAME.test(tenant)) throw nameError('tenant', tenant);
-  if (!NAME.test(type)) throw nameError('type', type);
+  if (!isName(tenant)) throw nameError('tenant', tenant);
+  if (!isName(type)) throw nameError('type', type);
+  if (typeof key !== 'string')
+    throw invalid(`the key of an actor address must be a text, not ${String(key)}`);
   if (key === '')
     throw invalid(`the key of an actor address must not be empty (${tenant}/${type}/)`);
   if (UNFIT.test(key)) {
@@ -75,12 +81,11 @@ export const address = (tenant: string, type: string, key: string): Address => {
  * ```
  */
 export const parseAddress = (text: string): AddressParts => {
+  if (typeof text !== 'string') throw invalid(`${String(text)} is not an actor address: ${FORM}`);
   const first = text.indexOf('/');
   const second = first < 0 ? -1 : text.indexOf('/', first + 1);
   if (second < 0) {
-    throw invalid(
-      `${JSON.stringify(text.slice(0, 80))} is not an actor address: write tenant/type/key`,
-    );
+    throw invalid(`${JSON.stringify(text.slice(0, 80))} is not an actor address: ${FORM}`);
   }
   const parts = {
     tenant: text.slice(0, first),
@@ -96,6 +101,12 @@ export const isAddress = (value: unknown): value is Address => {
   return keyFits(value.slice(value.indexOf('/', value.indexOf('/') + 1) + 1));
 };
 
+/** @throws TroupeError INVALID_ARGUMENT unless shards is a whole number from 1 to 65,536 */
+export const assertShards = (shards: number): void => {
+  if (!(Number.isInteger(shards) && shards >= 1 && shards <= 65_536))
+    throw invalid(`a cell has 1 to 65,536 shards, not ${shards}`);
+};
+
 /**
  * The shard of an actor, 0 to shards - 1. This function must never change: it determines where a
  * cell's actors are stored. It is FNV-1a (32 bits) over the UTF-8 bytes, then the finalizer of
@@ -105,9 +116,7 @@ export const isAddress = (value: unknown): value is Address => {
  * @throws TroupeError INVALID_ARGUMENT unless shards is a whole number from 1 to 65,536
  */
 export const shardOf = (actor: Address, shards: number): number => {
-  if (!(Number.isInteger(shards) && shards >= 1 && shards <= 65_536)) {
-    throw invalid(`a cell has 1 to 65,536 shards, not ${shards}`);
-  }
+  assertShards(shards);
   return fmix32(fnv1a32(actor)) % shards;
 };
 
@@ -161,8 +170,8 @@ const fmix32 = (seed: number): number => {
 
 const invalid = (message: string) => new TroupeError('INVALID_ARGUMENT', message);
 
-const nameError = (part: 'tenant' | 'type', value: string) =>
+const nameError = (part: 'tenant' | 'type', value: unknown) =>
   invalid(
-    `the ${part} ${JSON.stringify(value.slice(0, 80))} of an actor address must be 1 to 63 of a-z, 0-9, _ and -, ` +
+    `the ${part} ${JSON.stringify(String(value).slice(0, 80))} of an actor address must be 1 to 63 of a-z, 0-9, _ and -, ` +
       'beginning with a letter or digit',
   );

@@ -169,11 +169,18 @@ const MESSAGES: Partial<Record<ValueErrorType, (error: ValueError) => string | u
       : `must have at least ${schema.minLength} characters`,
   [ValueErrorType.StringMaxLength]: ({ schema }) =>
     `must have at most ${schema.maxLength} characters`,
+  [ValueErrorType.ArrayMinItems]: ({ schema }) =>
+    schema.minItems === 1 ? 'must not be empty' : `must have at least ${schema.minItems} items`,
+  [ValueErrorType.ArrayUniqueItems]: () => 'must have each item once',
   [ValueErrorType.ArrayMaxItems]: ({ schema }) => `must have at most ${schema.maxItems} items`,
   [ValueErrorType.IntegerMinimum]: ({ schema }) => `must be at least ${schema.minimum}`,
   [ValueErrorType.IntegerMaximum]: ({ schema }) => `must be at most ${schema.maximum}`,
   [ValueErrorType.NumberMinimum]: ({ schema }) => `must be at least ${schema.minimum}`,
   [ValueErrorType.NumberMaximum]: ({ schema }) => `must be at most ${schema.maximum}`,
+  [ValueErrorType.NumberExclusiveMinimum]: ({ schema }) =>
+    `must be above ${schema.exclusiveMinimum}`,
+  [ValueErrorType.NumberExclusiveMaximum]: ({ schema }) =>
+    `must be below ${schema.exclusiveMaximum}`,
   [ValueErrorType.Union]: ({ schema }) => unionMessage(schema),
   [ValueErrorType.Kind]: ({ schema }) =>
     Array.isArray(schema['enum'])

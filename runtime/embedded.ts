@@ -1,6 +1,7 @@
 /** openEmbedded: all ports of a system in this process, in one folder, without a server. */
 import { join } from 'node:path';
 import { defined } from '../protocols/defined.ts';
+import { TroupeError } from '../protocols/errors.ts';
 import type { Blobs } from './blobs/blobs.ts';
 import { openFileBlobs } from './blobs/files.ts';
 import type { Bus } from './bus/bus.ts';
@@ -27,8 +28,8 @@ export type Ports = { readonly store: EmbeddedStore; readonly bus: Bus; readonly
 /**
  * Opens log, state, bus and blobs in one folder, for `createSystem`.
  *
- * @throws TroupeError UNAVAILABLE when another process has the folder; INTERNAL when its data is
- * damaged
+ * @throws TroupeError INVALID_ARGUMENT for another durability; UNAVAILABLE when another process has
+ * the folder; INTERNAL when its data is damaged
  * @example
  * ```ts
  * import { createSystem, openEmbedded } from 'troupe';
@@ -43,8 +44,23 @@ export async function openEmbedded({
   atTurnEnd,
   onAlarm,
 }: EmbeddedOptions): Promise<Ports> {
+  checkOptions(path, durability);
   // LMDB is native code: commands that only use names of this file do not load it.
   const { openEmbeddedStore } = await import('./log/embedded-store.ts');
   const store = await openEmbeddedStore({ path, durability, ...defined({ atTurnEnd, onAlarm }) });
   return { store, bus: new InProcessBus(), blobs: await openFileBlobs(embeddedBlobsFolder(path)) };
 }
+
+// Checked for programs in JavaScript: a misspelled durability must not mean a weaker one.
+function checkOptions(path: string, durability: Durability): void {
+  if (typeof path !== 'string' || path === '')
+    throw invalid('path', path, 'the name of the data folder');
+  if (durability !== 'process' && durability !== 'power')
+    throw invalid('durability', durability, "'process' or 'power'");
+}
+
+const invalid = (option: string, value: unknown, allowed: string): TroupeError =>
+  new TroupeError(
+    'INVALID_ARGUMENT',
+    `openEmbedded: ${option} is ${JSON.stringify(value)}, it must be ${allowed}`,
+  );

@@ -7,7 +7,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { type Address, parseAddress, shardOf } from '../protocols/address.ts';
 import { encode } from '../protocols/codec.ts';
-import { type ErrorCode, TroupeError, errorData } from '../protocols/errors.ts';
+import { type ErrorCode, type ErrorData, TroupeError, errorData } from '../protocols/errors.ts';
 import type { Lane, Message } from '../protocols/statechart.ts';
 import { mailboxSubject } from '../protocols/subjects.ts';
 import type { Registry } from './actor/registry.ts';
@@ -104,6 +104,7 @@ export class MessageClient {
     event: Message,
     options: SendOptions & { timeoutMs: number },
   ): Promise<AskAnswer> {
+    if (!(options?.timeoutMs >= 0)) return { kind: 'refused', error: noTimeout(options) };
     const id = this.#newId();
     const answered = new Promise<AskAnswer>((resolve) => {
       const timeout = () => this.#settle(id, { kind: 'timeout' });
@@ -193,6 +194,7 @@ export class MessageClient {
     reply?: OutItem['reply'],
   ): Promise<TellAnswer> {
     try {
+      checkSender(options);
       const { shard, payloadHash } = this.#check(to, event, options);
       const status = this.#statusFor(shard);
       const item: OutItem = {
@@ -333,6 +335,22 @@ export class MessageClient {
 const mayRepeat = ({ key, repeatable }: SendOptions): boolean => key !== undefined || !!repeatable;
 
 const hashOf = (bytes: Uint8Array): string => hash('sha256', bytes, 'base64url');
+
+/** Of a program in JavaScript. @throws TroupeError INVALID_ARGUMENT */
+function checkSender(options: SendOptions | undefined): void {
+  if (typeof options?.principal?.sub !== 'string')
+    throw refusal(
+      'INVALID_ARGUMENT',
+      'the message has no sender: add the option principal: { sub, roles }',
+    );
+}
+
+/** Of a program in JavaScript: without a time, an ask would end before its answer. */
+const noTimeout = (options: { timeoutMs: number } | undefined): ErrorData =>
+  refusal(
+    'INVALID_ARGUMENT',
+    `timeoutMs is ${options?.timeoutMs}, it must be a number of milliseconds`,
+  ).toData();
 
 /** @throws TroupeError PAYLOAD_TOO_LARGE */
 function checkSize(bytes: Uint8Array): Uint8Array {

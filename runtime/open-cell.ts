@@ -1,4 +1,5 @@
 /** Opens the cell of a store: the record that names it and its number of shards. */
+import { assertShards } from '../protocols/address.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { cellSubject } from '../protocols/subjects.ts';
 import { decodeCell, encodeCell, renewCell } from './cell-record.ts';
@@ -15,7 +16,8 @@ type OpenCellOptions = {
 
 /**
  * The number of shards of the cell, written once, because the hash of an address depends on it.
- * @throws TroupeError UNAVAILABLE while an import is under way
+ * @throws TroupeError INVALID_ARGUMENT for an invalid number of shards; UNAVAILABLE while an import
+ * is under way
  */
 export async function openCell({
   store,
@@ -23,6 +25,7 @@ export async function openCell({
   shards = 8,
   onAlarm,
 }: OpenCellOptions): Promise<number> {
+  assertShards(shards);
   const subject = cellSubject(env);
   await store.log.append(subject, encodeCell({ shards, createdAt: Date.now() }), {
     expectedLast: 0,

@@ -5,7 +5,7 @@ import { listUnknown, openIntent } from './reads.ts';
 import { CANCELLED_BY_OPERATOR } from './shard/turn/intents.ts';
 import type { ReadableState } from './state/checked-reads.ts';
 import { unfitValue } from './statechart/values.ts';
-import type { System, TellAnswer } from './system.ts';
+import type { Decision, System, TellAnswer } from './system.ts';
 
 export class OpenEffects {
   readonly #state: ReadableState;
@@ -23,6 +23,11 @@ export class OpenEffects {
   readonly decide: System['decide'] = async (id, decision) => {
     const unfit = unfitValue(decision, 'the decision');
     if (unfit) return refused('INVALID_ARGUMENT', `${unfit}, which cannot be stored`);
+    if (!isDecision(decision))
+      return refused(
+        'INVALID_ARGUMENT',
+        "a decision is { kind: 'again' }, { kind: 'done', output } or { kind: 'failed', error: { code, message } }",
+      );
     const intent = openIntent(this.#state, this.#shards, id);
     if (intent?.state !== 'unknown')
       return refused(
@@ -46,6 +51,12 @@ export class OpenEffects {
     return { kind: 'accepted', id };
   };
 }
+
+/** Of a program in JavaScript: anything else would be stored as a failure without an error. */
+const isDecision = (decision: Decision | undefined): boolean =>
+  decision?.kind === 'again' ||
+  decision?.kind === 'done' ||
+  (decision?.kind === 'failed' && typeof decision.error?.code === 'string');
 
 const refused = (code: ErrorData['code'], message: string): TellAnswer => ({
   kind: 'refused',

@@ -42,7 +42,8 @@ function faultOfForm(event: Offered): ErrorData | undefined {
   const { sub } = event;
   if (typeof sub !== 'string' || sub === '' || sub.length > SUB_CHARACTERS_MAX)
     return invalid(`sub must be a text of 1 to ${SUB_CHARACTERS_MAX} characters`);
-  if (!isKey(event.publicJwk)) return invalid('publicJwk must be a public Ed25519 key as a JWK');
+  if (!isKey(event.publicJwk))
+    return invalid('the key must be a public Ed25519 key as a JWK, with an x of 32 bytes');
   if (event.type === 'keyring.add') return undefined;
   const { overlapMs = 0 } = event;
   return Number.isInteger(overlapMs) && overlapMs >= 0 && overlapMs <= KEY_OVERLAP_MS_MAX

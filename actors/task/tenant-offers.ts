@@ -218,6 +218,9 @@ const compareVersions = (a: string, b: string): number =>
 
 // ---- offers
 
+/** A payload may be confidential even if its action is not marked sensitive. */
+const NO_VALUES = { secret: /^/ };
+
 const AT_PAYLOAD = (errors: readonly CheckError[]): readonly CheckError[] =>
   errors.map((error) => ({ ...error, path: `/payload${error.path}` }));
 
@@ -239,11 +242,10 @@ class LocalOffer implements Offer {
   #shown: { readonly sunset: string | undefined; readonly offer: Offer } | undefined;
 
   constructor(definition: ActionDefinition) {
-    const secret = definition.sensitive ? { secret: /^/ } : {};
     const checks = new Map(
       Object.entries(definition.schemas).map(([version, schema]) => [
         version,
-        checker(schema, secret),
+        checker(schema, NO_VALUES),
       ]),
     );
     this.spec = specOf(definition);

@@ -17,7 +17,7 @@ import { type CheckAnswer, checker } from '../../protocols/check.ts';
 import { defined } from '../../protocols/defined.ts';
 import { type Envelope, parseAction, type Payload } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import { taskIdOf, type TaskScope } from '../../protocols/task.ts';
+import { subjectOf, taskIdOf, type TaskScope } from '../../protocols/task.ts';
 import { schemaFault } from './checks.ts';
 
 const SCHEMA_VERSION = '1.0';
@@ -32,7 +32,7 @@ const InputPayload = Type.Object(
   { schema_version: version, task_id: Id, input: Type.Unknown() },
   closed,
 );
-/** A task, named by its id or by the idempotency key of its request. */
+/** A task, named by its id or by the idempotency key of its request, which has the same subject. */
 const CancelPayloadSchema = Type.Union([
   Type.Object({ schema_version: version, task_id: Id, reason }, closed),
   Type.Object(
@@ -102,7 +102,8 @@ export const controlOf = (envelope: Envelope): Control | undefined => {
   return action.endsWith('.cancel') ? cancelOf(envelope) : undefined;
 };
 
-const cancelOf = ({ tenant_id: tenant, action, payload, principal }: Envelope): Control => {
+const cancelOf = (envelope: Envelope): Control => {
+  const { tenant_id: tenant, action, payload, principal } = envelope;
   const asked = fitting(checkCancel, payload);
   const { domain, verb, object } = parseAction(action);
   const cancelled = `${domain}.${verb}_${object}`;
@@ -115,7 +116,7 @@ const cancelOf = ({ tenant_id: tenant, action, payload, principal }: Envelope): 
             {
               tenant,
               action: cancelled,
-              subject: asked.subject ?? '',
+              subject: subjectOf(envelope),
               key: asked.idempotency_key,
             },
             principal.sub,

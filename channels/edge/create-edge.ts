@@ -304,7 +304,8 @@ class RunningEdge implements Edge {
         );
       ({ payload } = await this.#o.open(envelope));
     }
-    const errors = [...(await payloadFaults(payload, offer)), ...checkArtifactFields(payload)];
+    const faults = await payloadFaults(payload, offer);
+    const errors = faults.length > 0 ? faults : checkArtifactFields(payload);
     if (errors.length > 0) throw schemaFault('the payload is not valid', errors);
     if (!hasArtifact(payload)) return;
     checkArtifactsLocality(envelope.data_locality, this.#o);
@@ -365,18 +366,22 @@ class RunningEdge implements Edge {
 }
 
 /**
- * `eta_sec` requests a longer time and is part of no action's schema: if the schema refuses it, the
- * payload is checked without it.
+ * `eta_sec` requests a longer time and need not be part of the action's schema: then the payload is
+ * checked without it. If it is part of the schema, it may have any value that the schema allows.
  */
 async function payloadFaults(payload: Payload, offer: Offer): Promise<readonly CheckError[]> {
   const errors = await offer.check(payload);
   const { eta_sec, ...rest } = payload;
-  if (errors.length === 0 || eta_sec === undefined) return errors;
+  if (eta_sec === undefined || hasField(offer, payload, 'eta_sec')) return errors;
   const isTime = Number.isInteger(eta_sec) && Number(eta_sec) >= 1;
   const message = `must be a whole number of seconds from 1 to ${ETA_SEC_MAX}`;
-  return isTime && Number(eta_sec) <= ETA_SEC_MAX
-    ? offer.check(rest)
-    : [{ path: '/payload/eta_sec', message }];
+  if (!isTime || Number(eta_sec) > ETA_SEC_MAX) return [{ path: '/payload/eta_sec', message }];
+  return errors.length === 0 ? errors : offer.check(rest);
+}
+
+function hasField({ spec }: Offer, { schema_version }: Payload, name: string): boolean {
+  const properties = spec.schemas[schema_version]?.['properties'];
+  return typeof properties === 'object' && properties !== null && Object.hasOwn(properties, name);
 }
 
 const clamp = (waitMs: number): number => Math.min(SYNC_ANSWER_MS, Math.max(0, waitMs));

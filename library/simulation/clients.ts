@@ -1,5 +1,7 @@
 /** Clients: virtual clients that send messages and wait for the answers, in virtual time. */
+import { parseAddress } from '../../protocols/address.ts';
 import { errorData } from '../../protocols/errors.ts';
+import { checkMessage } from '../../runtime/shard/turn/validate-message.ts';
 import type { AskAnswer } from '../../runtime/system.ts';
 import type { RunPort } from './run-parts.ts';
 import type { SimulatedMessage } from './world.ts';
@@ -9,6 +11,26 @@ const TIMEOUT_MS = 30_000;
 const AGAIN_MS = 500;
 const RETRIES = 2;
 const PRINCIPAL = { sub: 'test', roles: [] };
+
+/**
+ * Why no client can send the message: such a message would be refused in each run, and a rule that
+ * holds without it would hold by mistake. @param types of the registered actors
+ */
+export function messageFault(
+  { at = 0, to, event }: SimulatedMessage,
+  types: ReadonlySet<string>,
+): string | undefined {
+  if (!(Number.isFinite(at) && at >= 0)) return `its time is ${at}, not a number of milliseconds`;
+  try {
+    const { type } = parseAddress(to);
+    checkMessage(event);
+    return types.has(type)
+      ? undefined
+      : `no actor has the type '${type}': ${[...types].join(', ')}`;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
 
 export class Clients {
   /** requests that are not answered or given up yet, and those that are still to be sent */

@@ -22,6 +22,7 @@ import {
   step,
 } from '../../runtime/statechart/host.ts';
 import { type ChartCoverage, Probe } from './coverage.ts';
+import { complaintOfAnswer } from './world.ts';
 
 /** How an effect may end. */
 export type EffectEnd = { readonly output: unknown } | { readonly error: ErrorData };
@@ -106,11 +107,8 @@ export function exploreChart(options: ExploreOptions): ExploredChart {
   const visit = (place: Place): void => {
     const situation = situationOf(place);
     for (const [rule, holds] of Object.entries(invariants)) {
-      const answer = holds(situation);
-      if (answer === false || typeof answer === 'string')
-        throw new Error(
-          `'${rule}' is broken after ${pathOf(place)}: ${answer || 'it does not hold'}`,
-        );
+      const why = complaintOfAnswer(holds(situation));
+      if (why !== undefined) throw new Error(`'${rule}' is broken after ${pathOf(place)}: ${why}`);
     }
     const name = JSON.stringify(key(situation));
     if (known.has(name)) return;

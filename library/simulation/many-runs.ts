@@ -2,6 +2,7 @@
 import { hash, randomInt } from 'node:crypto';
 import type { Address } from '../../protocols/address.ts';
 import type { ActorDefinition } from '../../runtime/actor/definition.ts';
+import { createRegistry } from '../../runtime/actor/registry.ts';
 import type { Decision, UnknownEffect } from '../../runtime/system.ts';
 import {
   FAULT_KINDS,
@@ -176,11 +177,13 @@ function checkOptions(
 
 const show = (bound: number): string => bound.toLocaleString('en');
 
+/** @throws TroupeError CONFLICT for two actors of one type and version */
 async function setupOf<S>(options: SimulationRunOptions<S>): Promise<RunSetup> {
   const { actors = [], agents, services, operator, supervisor } = options;
   const { shards = 4, restMs = 3_600_000, turnsMax = 2_000, mayCrash = false } = options;
   const rules = (named: SimulationRunOptions<S>['invariants'] = {}) =>
     named as Readonly<Record<string, Invariant>>;
+  createRegistry(actors);
   // The platform is loaded only for those who test agents.
   const parts = agents && (await import('./agent-parts.ts')).agentParts;
   return {

@@ -13,7 +13,7 @@ import { MemoryBlobs } from '../../runtime/blobs/memory.ts';
 import { createSystem } from '../../runtime/create-system.ts';
 import { createMemoryStore } from '../../runtime/log/memory.ts';
 import type { Decision, System } from '../../runtime/system.ts';
-import { Clients } from './clients.ts';
+import { Clients, messageFault } from './clients.ts';
 import { withFaults } from './faulty-effects.ts';
 import type { Fault, FaultPlan } from './faults.ts';
 import { ObservedLog } from './observed-log.ts';
@@ -80,6 +80,8 @@ export class Run implements RunPort {
     const last = plan.load.reduce((ms, [, { at = 0 }]) => Math.max(ms, at), 0);
     this.#untilMs = last + setup.restMs;
     const send = (message: SimulatedMessage) => {
+      const fault = this.#faultOf(message);
+      if (fault !== undefined) return this.fail('a client sends', fault);
       const at = this.clock.monotonicMs() + (message.at ?? 0);
       this.#untilMs = Math.max(this.#untilMs, at + setup.restMs);
       this.#clients.send(`reaction ${++this.#reactions}`, { ...message, at });
@@ -93,6 +95,14 @@ export class Run implements RunPort {
       ...setup.actors.map((definition) => withFaults(definition, this)),
       ...actors.map((definition) => withFaults(definition, this, services)),
     ];
+    for (const [n, message] of plan.load) {
+      const fault = this.#faultOf(message);
+      if (fault !== undefined) throw new TypeError(`message ${n} of load: ${fault}`);
+    }
+  }
+
+  #faultOf(message: SimulatedMessage): string | undefined {
+    return messageFault(message, new Set(this.#actors.map(({ type }) => type)));
   }
 
   /** The system that clients reach; undefined while no process runs. */

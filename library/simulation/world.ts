@@ -83,13 +83,23 @@ export type Invariant<Services = unknown> = (
 /** Why a rule is broken; undefined if it holds. */
 export function complaintOf(rule: Invariant, world: SimulatedWorld): string | undefined {
   try {
-    const answer = rule(world);
-    if (typeof answer === 'string') return answer;
-    return answer === false ? 'it does not hold' : undefined;
+    return complaintOfAnswer(rule(world));
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
+
+/** Why an answer of a rule means that it is broken. A promise is none: no run waits for it. */
+export function complaintOfAnswer(answer: unknown): string | undefined {
+  if (typeof answer === 'string') return answer || BROKEN;
+  if (answer instanceof Promise) {
+    answer.catch(() => {});
+    return 'the rule returned a promise: write a rule that is not async';
+  }
+  return answer === false ? BROKEN : undefined;
+}
+
+const BROKEN = 'it does not hold';
 
 /**
  * Services as an effect of a process reaches them: their answers do not arrive in a process that

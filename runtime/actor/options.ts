@@ -29,19 +29,22 @@ export function optionProblems(options: ActorOptions<AnyStateMachine>, effects: 
     ...missedProblems(machine, missedTimers),
     ...workTimerProblems(machine, workTimers),
     ...Object.entries(effects).flatMap(([src, effect]) => effectProblems(machine, src, effect)),
-    ...Object.keys(options).map(
-      (name) =>
-        !OPTIONS.has(name) && `${name} is not an option; options: ${[...OPTIONS].join(', ')}`,
-    ),
+    ...unknownNames('', options, OPTIONS),
+    ...unknownNames('mailbox.', mailbox, ['capacity', 'whenFull']),
+    ...unknownNames('supervision.', supervision, ['onThrow']),
   ];
   return found.filter((problem) => problem !== false);
 }
 
-const OPTIONS = new Set(
+const OPTIONS =
   'type version machine effects mailbox supervision migrate idleMs whenDone missedTimers workTimers history'.split(
     ' ',
-  ),
-);
+  );
+
+const unknownNames = (path: string, value: object = {}, known: readonly string[]): string[] =>
+  Object.keys(value)
+    .filter((name) => !known.includes(name))
+    .map((name) => `${path}${name} is not an option; options: ${known.join(', ')}`);
 
 function effectProblems(
   machine: AnyStateMachine,
@@ -86,6 +89,7 @@ function historyProblems(
 ): (string | false)[] {
   if (typeof history === 'string') return [oneOf('history', history, HISTORY_KEPT)];
   return [
+    ...unknownNames('history.', history, ['keep', 'turns', 'days']),
     oneOf('history.keep', history.keep, HISTORY_KEPT),
     range('history.turns', history.turns, ...HISTORY_BOUNDS.turns),
     range('history.days', history.days, ...HISTORY_BOUNDS.days),

@@ -3,6 +3,7 @@
  * writes it permanently; an import writes it in two steps, and only the second one opens the cell.
  */
 import { randomBytes } from 'node:crypto';
+import { assertShards } from '../../protocols/address.ts';
 import { TroupeError, errorData } from '../../protocols/errors.ts';
 import { cellSubject } from '../../protocols/subjects.ts';
 import { decodeCell, encodeCell } from '../cell-record.ts';
@@ -31,7 +32,6 @@ export type EnterOptions = {
 };
 
 const RETRY_MS = { first: 50, max: 1_000 };
-const SHARDS_MAX = 65_536;
 
 /**
  * Reads the record, or writes it if there is none. Waits while the log does not answer or an import
@@ -41,11 +41,7 @@ const SHARDS_MAX = 65_536;
  */
 export async function enterCell(log: Log, options: EnterOptions): Promise<CellRecord> {
   const { env, shards, create = true, onAlarm, signal } = options;
-  if (!Number.isInteger(shards) || shards < 1 || shards > SHARDS_MAX)
-    throw new TroupeError(
-      'INVALID_ARGUMENT',
-      `the number of shards is ${shards}, it must be 1 to ${SHARDS_MAX}`,
-    );
+  assertShards(shards);
   const fresh = { cell: randomBytes(16).toString('hex'), shards, createdAt: Date.now() };
   let reported: string | undefined;
   for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_MS.max)) {

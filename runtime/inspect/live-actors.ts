@@ -12,6 +12,7 @@ import type {
 } from '../../protocols/actor-view.ts';
 import { decode } from '../../protocols/codec.ts';
 import { defined } from '../../protocols/defined.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 import type { Registry } from '../actor/registry.ts';
 import type { Hosting } from '../hosting.ts';
 import type { Log } from '../log/log.ts';
@@ -116,6 +117,11 @@ export class LiveActors implements Actors {
   };
 
   readonly history: Actors['history'] = async (actor, { before, limit = HISTORY_PAGE } = {}) => {
+    if (!(Number.isInteger(limit) && limit >= 1))
+      throw new TroupeError(
+        'INVALID_ARGUMENT',
+        `limit is ${limit}, it must be a whole number from 1`,
+      );
     const found = await this.#turnsBefore(actor, before, limit);
     const turns = found.slice(0, limit);
     return {

@@ -62,6 +62,17 @@ test('the list names every scenario with its question', () => {
   for (const line of list.trim().split('\n')) expect(line).toMatch(/^[a-z0-9-]+ +\S.*\?/);
 });
 
+test.each([
+  [['hop', '--json', join(folder, 'none', 'results.json')], /--json: cannot write/],
+  [['hop', '--repeats', '0'], /--repeats is a whole number from 1/],
+  [['no-such'], /there is no scenario no-such: /],
+])('%j is refused at once, in a line that stays on the screen', async (args, why) => {
+  const { code, stdout, stderr } = await bench(...args, '--smoke');
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toMatch(why);
+  expect(stderr.trim().split('\n')).toHaveLength(2);
+});
+
 describe('the smoke run of all scenarios', () => {
   let ended: Ended;
   let results: Results;

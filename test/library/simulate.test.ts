@@ -291,6 +291,45 @@ test('options that are not valid are refused', async () => {
   await expect(simulate({ actors: [bill], load, faults: unknown })).rejects.toThrow('faults.crash');
 });
 
+test.each([
+  [{ to: address('default', 'bil', '1') }, /no actor has the type 'bil': bill/],
+  [{ event: {} }, /message 1 of load: an event's type is a text/],
+  [{ to: undefined }, /undefined is not an actor address/],
+  [{ at: Number.NaN }, /its time is NaN/],
+  [{ at: -1 }, /its time is -1/],
+])('a load with %j is refused, and no rule holds by mistake', async (wrong, fault) => {
+  const message = { to: address('default', 'bill', '1'), event: { type: 'bill.pay' }, ...wrong };
+  const load = [message as never];
+  await expect(simulate({ actors: [bill], load })).rejects.toThrow(fault);
+});
+
+test('an actor type that is given twice is refused', async () => {
+  await expect(simulate({ actors: [bill, bill], load: [] })).rejects.toThrow(/registered twice/);
+});
+
+test.each(['invariants', 'atRest'])('a rule of %s that is async is broken', async (kind) => {
+  const load = [{ to: address('default', 'bill', '1'), event: { type: 'bill.pay' } }];
+  const rules = { [kind]: { late: async () => true } } as object;
+  const { failure } = await simulate({ actors: [bill], load, runs: 1, print: () => {}, ...rules });
+  expect(failure).toMatchObject({ rule: 'late', why: /write a rule that is not async/ });
+});
+
+test('a message that a service sends to no actor breaks a rule', async () => {
+  const load = [{ to: address('default', 'bill', '1'), event: { type: 'bill.pay' } }];
+  const { failure } = await simulate({
+    actors: [bill],
+    load,
+    print: () => {},
+    services: (world) => {
+      void world.sleep(1).then(() => {
+        world.send({ to: address('default', 'bil', '1'), event: { type: 'bill.pay' } });
+      });
+      return { charge: async () => {} };
+    },
+  });
+  expect(failure).toMatchObject({ rule: 'a client sends', why: /type 'bil'/ });
+});
+
 test('a failure that does not happen again says so, with the first history', async () => {
   const load = [{ to: address('default', 'bill', '1'), event: { type: 'bill.pay', amount: 1 } }];
   let rests = 0;

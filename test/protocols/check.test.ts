@@ -19,6 +19,16 @@ describe('a check', () => {
     expect(answer.ok && answer.value).toBe(value);
   });
 
+  it.each([
+    [Type.Array(Type.String(), { minItems: 1 }), [], 'must not be empty'],
+    [Type.Array(Type.String(), { minItems: 2 }), ['a'], 'must have at least 2 items'],
+    [Type.Array(Type.String(), { uniqueItems: true }), ['a', 'a'], 'must have each item once'],
+    [Type.Number({ exclusiveMinimum: 0 }), 0, 'must be above 0'],
+    [Type.Number({ exclusiveMaximum: 1 }), 1, 'must be below 1'],
+  ])('says what %j must be', (schema, value, message) => {
+    expect(checker(schema)(value)).toMatchObject({ ok: false, errors: [{ message }] });
+  });
+
   it('reports each error once, with its path and the value found', () => {
     const check = checker(
       Type.Object(

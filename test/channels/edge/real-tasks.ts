@@ -75,6 +75,14 @@ const actionsOf = (gate: Gate) => [
     perform: (payload) => Promise.resolve({ text: payload['text'] }),
   }),
   defineAction({
+    action: 'test.keep_form',
+    version: '1.0.0',
+    description: 'Accepts any fields',
+    agent: 'tester',
+    schemas: { '1.0': Type.Object({ schema_version: version }) },
+    perform: () => Promise.resolve({}),
+  }),
+  defineAction({
     action: 'test.hold_work',
     version: '1.0.0',
     description: 'Works until it is let go',

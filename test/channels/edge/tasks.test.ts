@@ -166,6 +166,17 @@ describe('control', () => {
     expect(errorOf(await send(wrong)).code).toBe('NOT_FOUND');
   });
 
+  it('finds the key of a cancel by its subject, which is the context without one', async () => {
+    const { id, gate } = await held({ context_id: 'trip-7' });
+    const named = { idempotency_key: gate };
+    const elsewhere = control('test.hold_work.cancel', named);
+    expect(errorOf(await send(elsewhere)).code).toBe('NOT_FOUND');
+    const cancel = { ...control('test.hold_work.cancel', named), context_id: 'trip-7' };
+    expect(taskOf(await send(cancel))).toMatchObject({ task_id: id, state: 'CANCELLED' });
+    const repeat = control('test.hold_work.cancel', { ...named, subject: 'trip-7' });
+    expect(taskOf(await send(repeat))).toMatchObject({ task_id: id });
+  });
+
   it('requires a signed envelope if envelopes must be signed', async () => {
     const as = { authorization: 'Bearer mallory' };
     const theirs = { tenant_id: 'other', principal: { sub: 'mallory', roles: ['agent'] } };

@@ -115,7 +115,11 @@ describe('an operator', () => {
       [{ sub: 'ann', public_jwk: secret }, '/v1/keys', /\/public_jwk\/d is not a known field/],
       [{ ...bodyOf(), overlap_sec: 1 }, '/v1/keys', /\/overlap_sec is not a known field/],
       [{ ...bodyOf(), overlap_sec: 31 * 86_400 }, '/v1/keys/rotate', /\/overlap_sec/],
-      [{ sub: 'ann', public_jwk: { ...ed25519Jwk(secret), x: 'short' } }, '/v1/keys', /publicJwk/],
+      [
+        { sub: 'ann', public_jwk: { ...ed25519Jwk(secret), x: 'short' } },
+        '/v1/keys',
+        /x of 32 bytes/,
+      ],
     ];
     for (const [body, path, what] of wrong) {
       const answer = await send(server, path, { body });

@@ -81,6 +81,17 @@ describe('an effect whose outcome is lost, without a reconcile hook,', () => {
     });
   });
 
+  it.each([undefined, { kind: 'maybe' }, { kind: 'failed' }])(
+    'stays unknown after %j, which is no decision',
+    async (decision) => {
+      const { world } = await lost('once');
+      const { id } = await unknown(world);
+      const answer = await world.system.decide(id, decision as never);
+      expect(answer).toMatchObject({ kind: 'refused', error: { code: 'INVALID_ARGUMENT' } });
+      expect((await unknown(world)).id).toBe(id);
+    },
+  );
+
   it('that is decided twice runs once more, not twice', async () => {
     const { world, stage } = await lost('once');
     const { id } = await unknown(world);

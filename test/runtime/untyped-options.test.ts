@@ -1,0 +1,69 @@
+/** Values that TypeScript refuses and a program in JavaScript passes: each is refused by name. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { setup } from 'xstate';
+import { createSystem, defineActor, openEmbedded } from '../../library/index.ts';
+import { address, parseAddress } from '../../protocols/address.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'troupe-untyped-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const machine = setup({}).createMachine({ id: 'lamp', on: { 'lamp.turn': {} } });
+const actors = [defineActor({ type: 'lamp', version: 1, machine })];
+const lamp = address('default', 'lamp', '1');
+const event = { type: 'lamp.turn' };
+const principal = { sub: 'ada', roles: [] };
+
+test.each([
+  [undefined, 'lamp', '1', /tenant "undefined"/],
+  ['default', 7, '1', /type "7"/],
+  ['default', 'lamp', 4711, /key of an actor address must be a text, not 4711/],
+  ['default', 'lamp', undefined, /must be a text, not undefined/],
+] as const)('the address of %s, %s, %s is refused', (tenant, type, key, fault) => {
+  expect(() => address(tenant as string, type as string, key as string)).toThrow(fault);
+});
+
+test('what is no text is no address', () => {
+  for (const value of [undefined, null, 7, {}])
+    expect(() => parseAddress(value as never)).toThrow(/is not an actor address/);
+});
+
+test.each([
+  [{ durability: 'Power' }, /durability is "Power", it must be 'process' or 'power'/],
+  [{ path: '' }, /path is "", it must be the name of the data folder/],
+  [{ path: undefined }, /path is undefined/],
+])('a store is not opened with %j', async (options, fault) => {
+  const given = { path: join(home, 'store'), ...options };
+  await expect(openEmbedded(given as { path: string })).rejects.toThrow(fault);
+});
+
+test('a wrong number of shards makes no cell: the store can still become one', async () => {
+  const ports = await openEmbedded({ path: join(home, 'cell') });
+  for (const shards of [0, 1.5, 65_537])
+    await expect(createSystem({ ...ports, actors, shards })).rejects.toThrow(/1 to 65,536 shards/);
+  const system = await createSystem({ ...ports, actors, shards: 2 });
+  expect(system.status()).toHaveLength(2);
+  await system.stop();
+});
+
+test('a message without a sender, and an ask without a time, are refused', async () => {
+  const ports = await openEmbedded({ path: join(home, 'messages') });
+  const system = await createSystem({ ...ports, actors });
+  const refused = (message: RegExp) => ({
+    kind: 'refused',
+    error: { code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) },
+  });
+  for (const options of [undefined, {}, { principal: 'ada' }])
+    expect(await system.tell(lamp, event, options as never)).toMatchObject(
+      refused(/add the option principal/),
+    );
+  for (const timeoutMs of [undefined, Number.NaN, -1])
+    expect(
+      await system.ask(lamp, event, { principal, timeoutMs: timeoutMs as number }),
+    ).toMatchObject(refused(/timeoutMs is/));
+  expect(system.inspect(lamp)).toBeUndefined();
+  await expect(system.actors.history(lamp, { limit: 0 })).rejects.toThrow(/limit is 0/);
+  await system.stop();
+});
