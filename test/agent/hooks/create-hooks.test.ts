@@ -58,6 +58,14 @@ const watched = (modules: readonly HookModule[]) => {
   return { hooks, clock, reported, failures: () => failures };
 };
 
+it('a message that a hook leaves empty is refused, unless it has an image', async () => {
+  const { hooks } = watched([module('blank', { message_received: () => ({ text: ' ' }) })]);
+  const received = (images: readonly { mimeType: string; data: string }[]) =>
+    hooks.run('message_received', { text: 'secret', channel: 'webchat', images }, about);
+  expect(await received([])).toEqual({ refuse: 'a hook removed the text of the message' });
+  expect(await received([{ mimeType: 'image/png', data: 'AA==' }])).toEqual({ text: ' ' });
+});
+
 describe('hooks', () => {
   it('return nothing when no hook changes anything', async () => {
     const hooks = createHooks();

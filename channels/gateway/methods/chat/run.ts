@@ -107,6 +107,8 @@ const callMessageHook = async (
 };
 
 const checkRunId = (runId: string): void => {
+  if (/\p{Surrogate}/u.test(runId))
+    throw new TroupeError('INVALID_ARGUMENT', '/idempotencyKey has a lone surrogate');
   if (runId.length <= RUN_ID_CHARACTERS_MAX) return;
   throw new TroupeError(
     'INVALID_ARGUMENT',
