@@ -260,8 +260,10 @@ export const endAsRepeating = ({ context }: ActionArgs): ActionResult => ({
   change: ended(context, 'error', repeatingError(context)),
 });
 export const endLate = ({ context }: ActionArgs): ActionResult => {
-  const message = `the run took longer than ${runTimeoutMs(context)} ms`;
   const { asked: _, ...run } = runOf(context);
+  const { attempt, error } = run;
+  const failures = `; its model call failed before (attempts: ${attempt}): ${error?.message}`;
+  const message = `the run took longer than ${runTimeoutMs(context)} ms${attempt > 0 ? failures : ''}`;
   return {
     change: ended({ ...context, run }, 'timeout', { code: 'DEADLINE_EXCEEDED', message }),
     tells: withdrawal(context),
