@@ -6,7 +6,7 @@ import { ERRORS, type ErrorData } from '../../../protocols/errors.ts';
 import type { RunStatus, SessionEntry } from '../../../protocols/session.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
 import type { ActorInput, Tell } from '../../../protocols/statechart.ts';
-import { takenOf, withdrawal } from './batch.ts';
+import { eventsOfRefused, takenOf, withdrawal } from './batch.ts';
 import {
   type ActionArgs,
   type ActionResult,
@@ -154,7 +154,7 @@ export function onModelAnswer({ context, event }: ActionArgs): ActionResult {
       { ...assistantEntry(run, output, now), ...shownOf(run, output, context.sessionKey) },
       ...over.map((one) => ({ type: 'tool' as const, runId: run.runId, ...one, at: now })),
     ],
-    events: over.map((one) => ({ stream: 'tool' as const, phase: 'end' as const, ...one })),
+    events: eventsOfRefused(planOf(output).slice(planned.length), over),
     // the end of a run, which follows in the same turn unless hooks see the reply, has the row
     rows: isLast && !run.replyHooks ? [] : [rows.sessionRow({ ...context, ...change })],
   };

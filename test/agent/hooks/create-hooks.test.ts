@@ -10,6 +10,7 @@ import {
 } from '../../../agent/hooks/create-hooks.ts';
 import type { HookModule } from '../../../agent/hooks/define-hooks.ts';
 import { type HookHandlers, HOOKS } from '../../../agent/hooks/hooks.ts';
+import type { ImagePart } from '../../../protocols/content.ts';
 import type { Clock } from '../../../runtime/index.ts';
 
 const about = { tenant: 'default', agentId: 'main', sessionKey: 'agent:main:main', runId: 'r1' };
@@ -60,7 +61,7 @@ const watched = (modules: readonly HookModule[]) => {
 
 it('a message that a hook leaves empty is refused, unless it has an image', async () => {
   const { hooks } = watched([module('blank', { message_received: () => ({ text: ' ' }) })]);
-  const received = (images: readonly { mimeType: string; data: string }[]) =>
+  const received = (images: readonly ImagePart[]) =>
     hooks.run('message_received', { text: 'secret', channel: 'webchat', images }, about);
   expect(await received([])).toEqual({ refuse: 'a hook removed the text of the message' });
   expect(await received([{ mimeType: 'image/png', data: 'AA==' }])).toEqual({ text: ' ' });
