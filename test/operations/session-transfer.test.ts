@@ -198,9 +198,9 @@ it('only sessions whose keys are taken lead to the advice to replace them', asyn
     writeFileSync(join(folder, 'sessions.json'), JSON.stringify({ [key]: facts }));
     return sessionsOf(target)('import', folder);
   };
-  const unknown = await importAs('agent:nobody:main');
+  const unknown = await importAs('agent:unknown:main');
   expect(unknown).toMatchObject({ code: 1 });
-  expect(unknown.stderr).toContain('unknown agent id "nobody"');
+  expect(unknown.stderr).toContain('unknown agent id "unknown"');
   expect(unknown.stderr).not.toContain('--replace');
   rmSync(join(folder, facts!.file));
   const missing = await importAs(MAIN);
