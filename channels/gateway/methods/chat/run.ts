@@ -222,7 +222,8 @@ export const commandOf = (
   return context.commands.accept(connection, { by: principalOf(request), ...written });
 };
 
-export const refuseEmpty = (message: string): void => {
-  if (message.trim() === '')
+/** A message without text needs an image. @throws TroupeError INVALID_ARGUMENT */
+export const refuseEmpty = (message: string, attachments: readonly unknown[] = []): void => {
+  if (message.trim() === '' && attachments.length === 0)
     throw new TroupeError('INVALID_ARGUMENT', '/message must not be empty');
 };
