@@ -26,6 +26,7 @@ export const createChannelHost = (
       const { hooks } = partsFor(processServices, tenant).services;
       return {
         received: hooks.has('message_received') || hooks.has('routeMessage'),
+        sending: hooks.has('message_sending'),
         sent: hooks.has('message_sent'),
       };
     },

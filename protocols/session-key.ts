@@ -219,6 +219,8 @@ export const sessionKind = (
 };
 
 const RESERVED = /[%:\u0000-\u001f\u007f-\u009f]/g;
+/** No row or message can contain one. */
+const LONE_SURROGATE = /\p{Surrogate}/u;
 const RESERVED_ONCE = new RegExp(RESERVED.source);
 
 const escapePart = (part: string): string =>
@@ -234,6 +236,7 @@ const hexOf = (character: string): string => {
 
 /** undefined when `escapePart` never creates this text */
 const unescapePart = (escaped: string): string | undefined => {
+  if (LONE_SURROGATE.test(escaped)) return undefined;
   if (!escaped.includes('%')) return RESERVED_ONCE.test(escaped) ? undefined : escaped;
   try {
     const part = decodeURIComponent(escaped);
@@ -246,7 +249,7 @@ const unescapePart = (escaped: string): string | undefined => {
 const join = (...parts: readonly string[]): string => {
   for (const part of parts) {
     if (part === '') throw invalid(`a part of the session key ${parts.join(':')} is empty`);
-    if (/\p{Surrogate}/u.test(part)) throw invalid('a part of a session key has a lone surrogate');
+    if (LONE_SURROGATE.test(part)) throw invalid('a part of a session key has a lone surrogate');
   }
   return parts.map(escapePart).join(':');
 };

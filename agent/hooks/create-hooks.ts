@@ -13,7 +13,7 @@
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { type Clock, systemClock } from '../../runtime/index.ts';
 import type { HookModule } from './define-hooks.ts';
-import { eventAfter, isFinal, resultAfter, resultOf } from './hook-results.ts';
+import { eventAfter, isFinal, refusedIfEmpty, resultAfter, resultOf } from './hook-results.ts';
 import {
   type HookAbout,
   type HookEvent,
@@ -114,7 +114,8 @@ class HookCaller {
     let result: HookResult<Name> | undefined;
     for (const one of this.#byName.get(name) ?? []) {
       try {
-        const own = resultOf<Name>(name, await this.#called(one, current, about));
+        const returned = resultOf<Name>(name, await this.#called(one, current, about));
+        const own = refusedIfEmpty<Name>(name, current, returned);
         current = eventAfter<Name>(current, own);
         result = resultAfter<Name>(result, own);
         if (isFinal(own)) break;

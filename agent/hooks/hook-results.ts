@@ -61,6 +61,19 @@ export const resultOf = <Name extends HookName>(
 
 type Any = Readonly<Record<string, unknown>>;
 
+/** A message that a hook leaves empty is refused: models accept no empty message. */
+export const refusedIfEmpty = <Name extends HookName>(
+  name: Name,
+  event: HookEvent<Name>,
+  result: HookResult<Name> | undefined,
+): HookResult<Name> | undefined => {
+  if (name !== 'message_received') return result;
+  const { text: left } = (result ?? {}) as HookResult<'message_received'>;
+  if (left === undefined || left.trim() !== '') return result;
+  if ((event as HookEvent<'message_received'>).images.length > 0) return result;
+  return { refuse: 'a hook removed the text of the message' };
+};
+
 /** The event for the next hook: it contains the changes of the previous ones. */
 export const eventAfter = <Name extends HookName>(
   event: HookEvent<Name>,

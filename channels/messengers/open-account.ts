@@ -39,7 +39,12 @@ export type OpenAccountOptions = {
 };
 
 /** Which hooks of messages a tenant has. */
-export type MessageHooks = { readonly received: boolean; readonly sent: boolean };
+export type MessageHooks = {
+  readonly received: boolean;
+  /** `message_sending` may change or stop a reply */
+  readonly sending: boolean;
+  readonly sent: boolean;
+};
 
 export class OpenAccount {
   readonly of: AccountSettings;
@@ -93,6 +98,13 @@ export class OpenAccount {
         return this.#tell(event);
       },
     });
+  }
+
+  /** A reply that a hook may still change or stop is not shown while it is written. */
+  get showsPreviews(): boolean {
+    const { abilities, adapter, of } = this;
+    const isEditable = abilities.edit && adapter.edit !== undefined;
+    return isEditable && of.settings.streaming === 'edit' && !this.#o.messageHooks.sending;
   }
 
   #entry(): Entry {

@@ -48,10 +48,9 @@ export class Previews {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const live = new LiveText(await this.#o.bus(), input);
-    const isShown = showsPreviews(open);
     try {
       while (!signal.aborted && !live.isOver) {
-        if (isShown && live.text.length >= PREVIEW_CHARACTERS_MIN)
+        if (open.showsPreviews && live.text.length >= PREVIEW_CHARACTERS_MIN)
           return firstPiece(open, live.text);
         await live.changed(signal);
       }
@@ -127,9 +126,6 @@ export class Previews {
     });
   }
 }
-
-const showsPreviews = ({ abilities, adapter, of }: OpenAccount): boolean =>
-  abilities.edit && adapter.edit !== undefined && of.settings.streaming === 'edit';
 
 /**
  * The part of the answer that fits into one message, marked as unfinished: a kill while it is sent

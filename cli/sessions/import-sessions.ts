@@ -34,6 +34,7 @@ export async function importSessions(folder: string, options: ImportOptions): Pr
   const index = await readIndex(folder);
   for (const [, session] of index) await checkFile(folder, session);
   const left: { readonly key: string; readonly reason: string }[] = [];
+  let mayReplace = false;
   const write = async (client: GatewayClient, show: ShowProgress): Promise<void> => {
     const call = callOf(client, options);
     let begun = 0;
@@ -48,6 +49,7 @@ export async function importSessions(folder: string, options: ImportOptions): Pr
         const { code, message } = errorData(error);
         if (code !== 'CONFLICT' && code !== 'INVALID_ARGUMENT') throw error;
         left.push({ key, reason: message });
+        mayReplace ||= code === 'CONFLICT';
       }
     }
   };
@@ -56,8 +58,7 @@ export async function importSessions(folder: string, options: ImportOptions): Pr
   if (options.json) printJson({ sessions, left });
   else process.stdout.write(`${sessions} sessions of ${folder} are imported\n`);
   for (const { key, reason } of left) process.stderr.write(`left out: ${key}: ${reason}\n`);
-  if (left.length > 0)
-    process.stderr.write('Add --replace to delete sessions that have the keys.\n');
+  if (mayReplace) process.stderr.write('Add --replace to delete sessions that have the keys.\n');
   return left.length > 0 ? exitCodes.failure : exitCodes.ok;
 }
 

@@ -10,7 +10,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AnyKey } from '../../protocols/any-key.ts';
 import { SessionFactsSchema } from '../../operations/sessions/move-session.ts';
 import { ENTRY_TYPES, entrySchemaOf } from '../../operations/sessions/transcript-entry.ts';
-import { checker } from '../../protocols/check.ts';
+import { checker, describeErrors } from '../../protocols/check.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { parseSessionKey } from '../../protocols/session-key.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
@@ -56,8 +56,7 @@ export async function readIndex(folder: string): Promise<ReadonlyMap<string, Lis
   });
   const checked = checkIndex(jsonOf(text, path));
   if (checked.ok) return new Map(Object.entries(checked.value));
-  const [first] = checked.errors;
-  throw wrong(path, `${first?.path} ${first?.message}`);
+  throw wrong(path, describeErrors(checked.errors.slice(0, 1)));
 }
 
 /**
@@ -79,8 +78,7 @@ function entryOf(line: string, place: string): SessionEntry {
   if (!check) throw wrong(place, `/type must be one of ${ENTRY_TYPES.join(', ')}`);
   const checked = check(value);
   if (checked.ok) return value as SessionEntry;
-  const [first] = checked.errors;
-  throw wrong(place, `${first?.path} ${first?.message}`);
+  throw wrong(place, describeErrors(checked.errors.slice(0, 1)));
 }
 
 function jsonOf(text: string, place: string): unknown {
@@ -102,7 +100,7 @@ const wrong = (place: string, message: string, cause?: unknown): TroupeError =>
 async function* linesOf(path: string): AsyncGenerator<string> {
   let parts: Buffer[] = [];
   let length = 0;
-  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+  for await (const chunk of bytesOf(path)) {
     let start = 0;
     for (let end = chunk.indexOf(LINE_BREAK); end >= 0; end = chunk.indexOf(LINE_BREAK, start)) {
       yield Buffer.concat([...parts, chunk.subarray(start, end)]).toString('utf8');
@@ -116,4 +114,12 @@ async function* linesOf(path: string): AsyncGenerator<string> {
   }
   // An export that was interrupted may end in the middle of a line.
   if (length > 0) throw wrong(path, 'the last line has no end: the file is not complete');
+}
+
+async function* bytesOf(path: string): AsyncGenerator<Buffer> {
+  try {
+    yield* createReadStream(path) as AsyncIterable<Buffer>;
+  } catch (cause) {
+    throw wrong(path, `${INDEX_FILE} names this file, and it cannot be read`, cause);
+  }
 }

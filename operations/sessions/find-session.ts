@@ -38,7 +38,8 @@ export const sessionRow = (
 ): SessionRow | undefined => {
   const rowOf = (fullKey: string) =>
     scope.system.index.get<SessionRow>('sessions', scope.tenant, fullKey);
-  const row = rowOf(key);
+  // no row has such a key, and the store refuses to look for it
+  const row = /\p{Surrogate}/u.test(key) ? undefined : rowOf(key);
   if (row === undefined) return rowOf(keyNamed(scope, { sessionKey: key, agentId }).sessionKey);
   refuseOtherAgent(row.agentId, agentId);
   return row;

@@ -2,7 +2,7 @@
  * Exports and imports of sessions as files, by the commands. A bug here loses a conversation, or
  * shows a model another one than its user had.
  */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';
@@ -187,6 +187,25 @@ it.each([
   expect(ended.stderr).toContain(what);
   expect(target.sessionRow(MAIN)).toBeUndefined();
   expect(target.sessionRow(TOPIC)).toBeUndefined();
+});
+
+it('only sessions whose keys are taken lead to the advice to replace them', async () => {
+  const target = await install({ config: {} });
+  await target.run(MAIN, 'echo apples');
+  const folder = await exported(target, MAIN);
+  const { [MAIN]: facts } = indexOf(folder);
+  const importAs = (key: string) => {
+    writeFileSync(join(folder, 'sessions.json'), JSON.stringify({ [key]: facts }));
+    return sessionsOf(target)('import', folder);
+  };
+  const unknown = await importAs('agent:unknown:main');
+  expect(unknown).toMatchObject({ code: 1 });
+  expect(unknown.stderr).toContain('unknown agent id "unknown"');
+  expect(unknown.stderr).not.toContain('--replace');
+  rmSync(join(folder, facts!.file));
+  const missing = await importAs(MAIN);
+  expect(missing).toMatchObject({ code: 2 });
+  expect(missing.stderr).toMatch(/\.jsonl: sessions\.json names this file.*nothing was imported/);
 });
 
 it('a file that was cut off is refused', async () => {

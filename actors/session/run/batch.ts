@@ -28,6 +28,7 @@ import {
   on,
   outputOf,
   runOf,
+  type RunEventBody,
   withRun,
 } from '../action-result.ts';
 import { firstOf } from '../../kit/text.ts';
@@ -197,20 +198,35 @@ export const onResults = (at: ActionArgs): ActionResult =>
 /** The effect of the batch failed: the model receives the reason and continues. */
 export const onFailure = (at: ActionArgs): ActionResult => {
   const { code, message } = errorOf(at.event);
-  return failCalls(at, batchOf(at.context), `The call failed: ${code}: ${message}`);
+  const result = `The call failed: ${code}: ${message}`;
+  // the effect has published their start
+  return failCalls(at, batchOf(at.context), result, (_, results) => results.map(endOf));
 };
 
-/** Records an error as the result of these calls, and publishes their end. */
+/** Records an error as the result of these calls, and publishes them. */
 function failCalls(
   at: ActionArgs,
   calls: readonly PlannedCall[],
   result: string,
+  publish = eventsOfRefused,
 ): ActionResult & { change: object } {
   const results = calls.map(({ id, name }) => ({ callId: id, name, result, isError: true }));
-  return {
-    ...finish(at, results),
-    events: results.map((one) => ({ stream: 'tool' as const, phase: 'end' as const, ...one })),
-  };
+  return { ...finish(at, results), events: publish(calls, results) };
+}
+
+const endOf = (result: ToolResult): RunEventBody => ({ stream: 'tool', phase: 'end', ...result });
+
+/**
+ * Calls that never run are published from start to end, too: clients show a call from its start.
+ */
+export function eventsOfRefused(
+  calls: readonly PlannedCall[],
+  results: readonly ToolResult[],
+): readonly RunEventBody[] {
+  return results.flatMap((result, n): readonly RunEventBody[] => {
+    const { callId, name } = result;
+    return [{ stream: 'tool', phase: 'start', callId, name, args: calls[n]?.args }, endOf(result)];
+  });
 }
 
 /** The first call is refused or was repeated too often: its result explains why. */

@@ -6,7 +6,7 @@ import { ERRORS, type ErrorData } from '../../../protocols/errors.ts';
 import type { RunStatus, SessionEntry } from '../../../protocols/session.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
 import type { ActorInput, Tell } from '../../../protocols/statechart.ts';
-import { takenOf, withdrawal } from './batch.ts';
+import { eventsOfRefused, takenOf, withdrawal } from './batch.ts';
 import {
   type ActionArgs,
   type ActionResult,
@@ -154,7 +154,7 @@ export function onModelAnswer({ context, event }: ActionArgs): ActionResult {
       { ...assistantEntry(run, output, now), ...shownOf(run, output, context.sessionKey) },
       ...over.map((one) => ({ type: 'tool' as const, runId: run.runId, ...one, at: now })),
     ],
-    events: over.map((one) => ({ stream: 'tool' as const, phase: 'end' as const, ...one })),
+    events: eventsOfRefused(planOf(output).slice(planned.length), over),
     // the end of a run, which follows in the same turn unless hooks see the reply, has the row
     rows: isLast && !run.replyHooks ? [] : [rows.sessionRow({ ...context, ...change })],
   };
@@ -260,8 +260,10 @@ export const endAsRepeating = ({ context }: ActionArgs): ActionResult => ({
   change: ended(context, 'error', repeatingError(context)),
 });
 export const endLate = ({ context }: ActionArgs): ActionResult => {
-  const message = `the run took longer than ${runTimeoutMs(context)} ms`;
   const { asked: _, ...run } = runOf(context);
+  const { attempt, error } = run;
+  const failures = `; its model call failed before (attempts: ${attempt}): ${error?.message}`;
+  const message = `the run took longer than ${runTimeoutMs(context)} ms${attempt > 0 ? failures : ''}`;
   return {
     change: ended({ ...context, run }, 'timeout', { code: 'DEADLINE_EXCEEDED', message }),
     tells: withdrawal(context),

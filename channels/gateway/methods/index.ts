@@ -119,6 +119,8 @@ const runAudited = async (
 const known = (name: string): Method<MethodContext> => {
   const method = METHODS.get(name);
   if (method !== undefined) return method;
+  if (name === 'connect')
+    throw new TroupeError('INVALID_ARGUMENT', 'connect must be the first request of a connection');
   throw new TroupeError('INVALID_ARGUMENT', `unknown method: ${name.slice(0, 200)}`);
 };
 

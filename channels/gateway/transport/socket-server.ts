@@ -170,10 +170,7 @@ export class SocketServer {
     const onData = (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes <= HANDSHAKE_BYTES_MAX) return;
-      connection.close(
-        CLOSE.tooBig,
-        `a frame before hello-ok has at most ${HANDSHAKE_FRAME_BYTES_MAX} bytes`,
-      );
+      closeTooBig(connection);
       // Further bytes are not read.
       socket.off('data', onData).pause();
     };
@@ -208,6 +205,8 @@ export class SocketServer {
     bytes: RawData,
     isBinary: boolean,
   ): void {
+    // `ws` returns one Buffer by default.
+    if ((bytes as Buffer).length > HANDSHAKE_FRAME_BYTES_MAX) return closeTooBig(connection);
     pending.early = [];
     const frame = requestOf(bytes, isBinary);
     if (frame.ok && frame.value.method === 'connect') {
@@ -277,6 +276,12 @@ const nameOf = (params: unknown): string => {
   const { client } = (params ?? {}) as { readonly client?: { readonly id?: unknown } | null };
   return typeof client?.id === 'string' ? client.id.slice(0, 64) : 'unknown';
 };
+
+const closeTooBig = (connection: Connection): void =>
+  connection.close(
+    CLOSE.tooBig,
+    `a frame before hello-ok has at most ${HANDSHAKE_FRAME_BYTES_MAX} bytes`,
+  );
 
 /** Answers a refused `connect`, then closes the connection. */
 const refuseConnect = (connection: Connection, id: string, error: GatewayErrorShape): void => {

@@ -44,6 +44,21 @@ describe('the calls of one answer', () => {
     expect(callsOf(session.started.get('tools'))).toEqual(['e']);
   });
 
+  it('are published from their start also when they do not run', () => {
+    const session = new Driven();
+    session.begin('r1');
+    const refused = call('a', { refused: 'The policy says no.', args: { path: 'x' } });
+    const { events } = session.done('model', answer([refused, call('b')]));
+    expect(events).toMatchObject([
+      { stream: 'tool', phase: 'start', callId: 'a', args: { path: 'x' } },
+      { stream: 'tool', phase: 'end', callId: 'a', result: 'The policy says no.', isError: true },
+    ]);
+    // the effect of b has published its start
+    expect(session.fail('tools', { code: 'UNAVAILABLE', message: 'gone' }).events).toMatchObject([
+      { stream: 'tool', phase: 'end', callId: 'b', isError: true },
+    ]);
+  });
+
   it('beyond the 32nd do not run, and each has a result that says so', () => {
     const session = new Driven();
     session.begin('r1');

@@ -54,6 +54,20 @@ describe('the first model call of a run', () => {
     expect(session.started.get('reply')).toMatchObject({ error: { code: 'UNAUTHORIZED' } });
   });
 
+  it('names the failure of its model when the time of the run is up between two attempts', () => {
+    const session = begun();
+    session.done('model', { assembled: withHooks, failure: failure('UNAVAILABLE') });
+    const { message } = failure('UNAVAILABLE');
+    session.fire('runTimeout');
+    session.done('reply', { text: '' });
+    expect(session.rows.get('r1')?.error).toEqual({
+      code: 'DEADLINE_EXCEEDED',
+      message: expect.stringMatching(
+        new RegExp(`took longer than \\d+ ms; .*\\(attempts: 1\\): ${message}$`),
+      ),
+    });
+  });
+
   it('bug: a run whose time was up in its first call ended without its hooks', () => {
     const session = begun();
     session.fire('runTimeout');

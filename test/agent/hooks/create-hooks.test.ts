@@ -10,6 +10,7 @@ import {
 } from '../../../agent/hooks/create-hooks.ts';
 import type { HookModule } from '../../../agent/hooks/define-hooks.ts';
 import { type HookHandlers, HOOKS } from '../../../agent/hooks/hooks.ts';
+import type { ImagePart } from '../../../protocols/content.ts';
 import type { Clock } from '../../../runtime/index.ts';
 
 const about = { tenant: 'default', agentId: 'main', sessionKey: 'agent:main:main', runId: 'r1' };
@@ -57,6 +58,14 @@ const watched = (modules: readonly HookModule[]) => {
   });
   return { hooks, clock, reported, failures: () => failures };
 };
+
+it('a message that a hook leaves empty is refused, unless it has an image', async () => {
+  const { hooks } = watched([module('blank', { message_received: () => ({ text: ' ' }) })]);
+  const received = (images: readonly ImagePart[]) =>
+    hooks.run('message_received', { text: 'secret', channel: 'webchat', images }, about);
+  expect(await received([])).toEqual({ refuse: 'a hook removed the text of the message' });
+  expect(await received([{ mimeType: 'image/png', data: 'AA==' }])).toEqual({ text: ' ' });
+});
 
 describe('hooks', () => {
   it('return nothing when no hook changes anything', async () => {

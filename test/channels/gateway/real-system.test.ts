@@ -38,6 +38,14 @@ const ask = async (client: Client, message: string, runId: string, more: object 
 const textOf = (final: Frame): string => final.payload.result.payloads[0].text;
 
 describe('on the real runtime', () => {
+  test('a session key that cannot be stored is refused by what is wrong with it', async () => {
+    const { client } = await open();
+    for (const key of ['\ud800', 'agent:main:\ud800'])
+      expect((await client.call('sessions.describe', { key })).error?.message).toBe(
+        'a part of a session key has a lone surrogate',
+      );
+  });
+
   test('an answer streams, ends once, and is stored in the history', async () => {
     const { client } = await open(400);
     const { final } = await ask(client, 'hello there', 'r1');

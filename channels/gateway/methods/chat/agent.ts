@@ -43,7 +43,7 @@ const agent = async (
   request: Request<AgentRunContext>,
   params: AgentParams,
 ): Promise<typeof ANSWERED> => {
-  refuseEmpty(params.message);
+  refuseEmpty(params.message, params.attachments);
   const { sessionKey, agentId } = sessionFor(request.context, params);
   if (params.provider && !params.model) throw new TroupeError('INVALID_ARGUMENT', PROVIDER_ALONE);
   // A repeated request receives the first answer, also after a reset of the session.

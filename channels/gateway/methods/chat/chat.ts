@@ -47,7 +47,7 @@ export type ChatContext = AcceptContext &
  * troupe.
  */
 const chatSend = async (request: Request<ChatContext>, params: ChatSendParams) => {
-  refuseEmpty(params.message);
+  refuseEmpty(params.message, params.attachments);
   const { sessionKey, agentId } = keyNamed(request.context, params);
   const { message: text, idempotencyKey, attachments } = params;
   if (params.suppressCommandInterpretation !== true) {

@@ -107,6 +107,8 @@ const callMessageHook = async (
 };
 
 const checkRunId = (runId: string): void => {
+  if (/\p{Surrogate}/u.test(runId))
+    throw new TroupeError('INVALID_ARGUMENT', '/idempotencyKey has a lone surrogate');
   if (runId.length <= RUN_ID_CHARACTERS_MAX) return;
   throw new TroupeError(
     'INVALID_ARGUMENT',
@@ -220,7 +222,8 @@ export const commandOf = (
   return context.commands.accept(connection, { by: principalOf(request), ...written });
 };
 
-export const refuseEmpty = (message: string): void => {
-  if (message.trim() === '')
+/** A message without text needs an image. @throws TroupeError INVALID_ARGUMENT */
+export const refuseEmpty = (message: string, attachments: readonly unknown[] = []): void => {
+  if (message.trim() === '' && attachments.length === 0)
     throw new TroupeError('INVALID_ARGUMENT', '/message must not be empty');
 };

@@ -115,7 +115,7 @@ const sendMessage = async (
   sent: NewMessage,
   queueMode?: 'interrupt',
 ) => {
-  refuseEmpty(sent.message);
+  refuseEmpty(sent.message, sent.attachments);
   const { message: text, idempotencyKey: runId, timeoutMs, thinking, attachments } = sent;
   const before = request.context.runs.row(runId);
   const settings = {

@@ -19,6 +19,44 @@ test('a frame that is too long before the handshake ends the connection, not the
   await openClient(gateway);
 });
 
+test('a connect of 64 KiB is read, one of a byte more is not', async () => {
+  const gateway = await openGateway();
+  const connectOf = (bytes: number) => {
+    const frame = (userAgent: string) =>
+      JSON.stringify({
+        type: 'req',
+        id: 'c',
+        method: 'connect',
+        params: { ...connectParams(), userAgent },
+      });
+    return frame('x'.repeat(bytes - frame('').length));
+  };
+  const longest = await openChallenged(gateway);
+  longest.ws.send(connectOf(HANDSHAKE_FRAME_BYTES_MAX));
+  expect((await longest.frame(({ id }) => id === 'c')).ok).toBe(true);
+  longest.request('connect', connectParams(), 'again');
+  expect((await longest.frame(({ id }) => id === 'again')).error?.message).toBe(
+    'connect must be the first request of a connection',
+  );
+  const tooLong = await openChallenged(gateway);
+  tooLong.ws.send(connectOf(HANDSHAKE_FRAME_BYTES_MAX + 1));
+  expect((await tooLong.gone()).code).toBe(1009);
+});
+
+test('text that cannot be stored is refused with the name of its field', async () => {
+  const client = await openClient(await openGateway());
+  const refusal = async (params: object, id: string) => {
+    client.request('agent', { message: 'hi', idempotencyKey: id, ...params }, id);
+    return (await client.frame((frame) => frame.id === id)).error?.message;
+  };
+  expect(await refusal({ idempotencyKey: '\ud800' }, 'key')).toBe(
+    '/idempotencyKey has a lone surrogate',
+  );
+  expect(await refusal({ sessionKey: 'agent:main:\ud800' }, 'session')).toMatch(
+    /has a lone surrogate/,
+  );
+});
+
 test('frames after connect wait for its answer, and are bounded until then', async () => {
   const gateway = await openGateway();
   const client = await openChallenged(gateway);

@@ -57,6 +57,19 @@ describe('settings of a message', () => {
 });
 
 describe('attachments', () => {
+  test('may be a message without text', async () => {
+    const { client, system } = await openAll();
+    const about = { sessionKey: MAIN, message: '', idempotencyKey: 'r' };
+    const nothing = await client.call('chat.send', { ...about, attachments: [] });
+    expect(nothing.error?.message).toBe('/message must not be empty');
+    const sent = await client.call('chat.send', { ...about, attachments: [attachment] });
+    expect(sent.ok).toBe(true);
+    expect(system.asked.at(-1)?.event).toMatchObject({
+      text: '',
+      images: [{ mimeType: 'image/png', data: png() }],
+    });
+  });
+
   const data = (beginning: string) => png(Buffer.from(`${beginning}${'00'.repeat(18)}`, 'hex'));
 
   test('are identified by their first bytes, whatever their names', () => {
