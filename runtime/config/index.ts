@@ -7,7 +7,7 @@ export {
   resolveAgents,
   soleAgentId,
 } from './agents.ts';
-export type { Finding as ConfigFinding } from './checks/check.ts';
+export { type Finding as ConfigFinding, withoutLogin } from './checks/check.ts';
 export {
   crossChecks as startChecks,
   findingsOf,
