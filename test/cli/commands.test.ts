@@ -268,7 +268,7 @@ describe('troupe config', () => {
   it('shows each value with its source, and no secret', async () => {
     const home = scratchFolder();
     const text =
-      "{ gateway: { auth: { token: 'hush' } }, nats: { servers: ['nats://ann:hush@127.0.0.1'] } }";
+      "{ gateway: { auth: { token: 'hush' } }, nats: { url: 'nats://ann:hush@127.0.0.1' } }";
     const file = write(home, '.troupe/troupe.json5', text);
     const shown = await runProgram(['config', 'show', '--port', '7'], { home });
     expect(shown.stdout).toContain('gateway.port = 7  (--port)\n');
