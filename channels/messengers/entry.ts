@@ -87,7 +87,7 @@ export class Entry {
 
   #store(message: InboundMessage): Promise<void> {
     const { observed, admit, route, needsPreparation, isObserved } = this.#o;
-    // Also that of a stranger, to whom the account answers: no id may fail in its turn.
+    // The account also answers strangers: no id may fail in its turn.
     const to = chatAddress(this.#of.tenant, this.#of, message.chat);
     const admission = admit(message, this.#isApproved(message));
     if (!admission.pass) {

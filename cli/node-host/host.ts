@@ -212,7 +212,7 @@ export class NodeHost {
 
   /**
    * Sent again after a connection loss with the same id: an operator decides once. The question
-   * ends before its caller gives up, who so learns that nobody decided.
+   * ends before its caller gives up, who so learns that there was no decision.
    */
   async #ask(
     { id, timeoutMs }: { readonly id: string; readonly timeoutMs: number },

@@ -54,10 +54,10 @@ test('chats do not wait for each other', async () => {
 });
 
 test('bug: a stranger whose message was delivered again became a dead letter', async () => {
-  const told: { key?: string; code: string }[] = [];
+  const sent: { key?: string; code: string }[] = [];
   const dropped: string[] = [];
   const tell = async (_to: unknown, { code }: ChannelPair, { key }: { key?: string }) => {
-    told.push({ code, ...(key !== undefined && { key }) });
+    sent.push({ code, ...(key !== undefined && { key }) });
     return { kind: 'accepted' };
   };
   const entry = new Entry({ tenant: 'default', channel: 'test', account: 'a' } as AccountSettings, {
@@ -72,8 +72,8 @@ test('bug: a stranger whose message was delivered again became a dead letter', a
   await entry.accept([message('1', 'a')]);
   await entry.accept([message('1', 'a')]);
   // Two messages with one key and two codes would contradict each other.
-  expect(told.map((one) => 'key' in one)).toEqual([false, false]);
+  expect(sent.map((one) => 'key' in one)).toEqual([false, false]);
   await entry.accept([message('b\u0000', 'a')]);
-  expect(told).toHaveLength(2);
+  expect(sent).toHaveLength(2);
   expect(dropped).toEqual([expect.stringContaining('control character')]);
 });
