@@ -2,7 +2,7 @@
 import { connectionError } from '../client/gateway-errors.ts';
 import { exitCodes } from './exit.ts';
 import { openBrowser } from './open-browser.ts';
-import { type CommonOptions, loadFrom, originOf } from './options.ts';
+import { type CommonOptions, loadToConnect, originOf } from './options.ts';
 import { printJson } from './output.ts';
 import { isTroupe } from './processes/probe.ts';
 import { withSecret } from './processes/start.ts';
@@ -14,7 +14,7 @@ export type OpenOptions = CommonOptions & {
 
 /** @throws TroupeError UNAVAILABLE (exit code 3) when no gateway answers */
 export async function open(options: OpenOptions): Promise<number> {
-  const { config } = await loadFrom(options);
+  const { config } = await loadToConnect(options);
   const origin = await originOf(config, options);
   if (!(await isTroupe(origin))) throw connectionError('unreachable', origin);
   const url = withSecret(`${origin}/`, config);

@@ -56,14 +56,25 @@ export async function loadFrom(
   options: CommonOptions,
   rules: readonly ConfigRule[] = [],
   ownTools?: readonly string[],
+  secretsWithin?: string,
 ): Promise<LoadedConfig> {
   const { loadConfig } = await import('../runtime/config/index.ts');
   const { config: file, json: _, ignoresFile, ...given } = options;
   const flags = Object.fromEntries(flagNames.map((name) => [name, given[name]]));
   const source = ignoresFile ? { settings: {} } : defined({ file, ownTools });
-  return loadConfig({ ...source, env: process.env, flags, rules });
+  const wanted = defined({ secretsWithin });
+  return loadConfig({ ...source, ...wanted, env: process.env, flags, rules });
 }
 const flagNames = ['data', 'port', 'bind', 'token', 'nats', 'name', 'weight'] as const;
+
+/**
+ * For a command that only calls the gateway. Secrets of messengers and models are those of the
+ * process that runs it, and need not be known in another terminal.
+ * @throws ConfigError
+ */
+export async function loadToConnect(options: CommonOptions): Promise<LoadedConfig> {
+  return loadFrom(options, [], undefined, '/gateway/auth');
+}
 
 /** For commands that show the configuration of one tenant. */
 export type TenantOptions = CommonOptions & { readonly tenant?: string };
@@ -114,7 +125,7 @@ export async function configuredOrigin(config: Config): Promise<string> {
  * it (`--token`, `TROUPE_TOKEN`).
  */
 export async function gatewayOf(options: ClientOptions): Promise<OperatorOptions> {
-  return reach((await loadFrom(options)).config, options);
+  return reach((await loadToConnect(options)).config, options);
 }
 
 async function reach(config: Config, options: ClientOptions): Promise<OperatorOptions> {
@@ -141,7 +152,7 @@ async function reach(config: Config, options: ClientOptions): Promise<OperatorOp
  */
 export async function connect(options: ClientOptions): Promise<GatewayClient> {
   const [{ config }, { connectAsRequired }] = await Promise.all([
-    loadFrom(options),
+    loadToConnect(options),
     import('./client/connect-as-required.ts'),
   ]);
   return connectAsRequired(await reach(config, options), config.home);

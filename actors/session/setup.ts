@@ -210,7 +210,7 @@ export const sessionSetup = setup({
     hasReplyHooks: run.hasReplyHooks,
   },
   delays: {
-    runTimeout: ({ context }) => run.runTimeoutMs(context),
+    runTimeout: ({ context }) => limits.runTimeoutMs(context),
     retryBackoff: run.retryBackoffMs,
     quiet: (at) => reports.quietMs(at.context, nowOf(at.event), queue.quietMs(at)),
     admissionPatience: 60_000,

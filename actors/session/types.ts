@@ -88,6 +88,8 @@ export type Run = Omit<Pending, 'images' | 'mode' | 'channel' | 'priority'> & {
   readonly startedAt: number;
   readonly status: RunStatus;
   readonly joined: readonly Joined[];
+  /** when its time limit began to run, if the admission came later than `startedAt` */
+  readonly admittedAt?: number;
   /** id of the run's slot; the release names it */
   readonly lease?: number;
   /** the standing lease under which the run started, until its first effect has checked it */

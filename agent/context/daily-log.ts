@@ -86,6 +86,9 @@ async function textOf(file: string): Promise<string | undefined> {
 export const dailyLogPaths = (at: number): readonly string[] =>
   [at, at - DAY_MS].map((day) => `memory/${dayName(day)}.md`);
 
+/** Whether a path relative to the workspace is that of a day's notes, today's or an older one's. */
+export const isDailyLog = (path: string): boolean => /^memory[\\/]\d{4}-\d\d-\d\d\.md$/i.test(path);
+
 /** `2026-11-21`, in the host's time zone. */
 function dayName(at: number): string {
   const day = new Date(at);

@@ -24,6 +24,7 @@ import {
   PAIRING_CHARACTERS,
   type Route,
 } from '../../protocols/channel.ts';
+import { defined } from '../../protocols/defined.ts';
 import { errorData, isFinalCode, TroupeError } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { Address } from '../../protocols/address.ts';
@@ -86,6 +87,8 @@ export class Entry {
 
   #store(message: InboundMessage): Promise<void> {
     const { observed, admit, route, needsPreparation, isObserved } = this.#o;
+    // The account also answers strangers: no id may fail in its turn.
+    const to = chatAddress(this.#of.tenant, this.#of, message.chat);
     const admission = admit(message, this.#isApproved(message));
     if (!admission.pass) {
       observed.refused(admission.rule);
@@ -99,7 +102,7 @@ export class Entry {
       ...(needsPreparation(message) && { needsPreparation: true }),
       ...(isObserved && { isObserved }),
     };
-    return this.#tell(chatAddress(this.#of.tenant, this.#of, message.chat), inbound, message);
+    return this.#tell(to, inbound, message);
   }
 
   #isApproved({ sender }: InboundMessage): boolean {
@@ -109,10 +112,10 @@ export class Entry {
     return this.#o.system.index.get(APPROVED_INDEX, tenant, key, of) !== undefined;
   }
 
-  #pair(message: InboundMessage): Promise<void> {
-    const { sender, chat } = message;
+  /** Without a key: each delivery has a new code, and the account ignores a known sender. */
+  #pair({ sender, chat }: InboundMessage): Promise<void> {
     const pair: ChannelPair = { type: 'channel.pair', code: newCode(), sender, chat };
-    return this.#tell(channelAddress(this.#of.tenant, this.#of), pair, message);
+    return this.#tell(channelAddress(this.#of.tenant, this.#of), pair, { sender });
   }
 
   /**
@@ -129,10 +132,11 @@ export class Entry {
   async #tell(
     to: Address,
     event: Message,
-    { key, sender }: { readonly key: string; readonly sender: { readonly id: string } },
+    { key, sender }: { readonly key?: string; readonly sender: { readonly id: string } },
   ): Promise<void> {
     const principal = { sub: `${this.#of.channel}:${sender.id}`, roles: [] };
-    const answer = await this.#o.system.tell(to, event, { principal, key, ttlMs: TTL_MS });
+    const options = { principal, ttlMs: TTL_MS, ...defined({ key }) };
+    const answer = await this.#o.system.tell(to, event, options);
     if (answer.kind === 'refused') throw TroupeError.from(answer.error);
   }
 }

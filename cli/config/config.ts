@@ -6,15 +6,18 @@ import { defined } from '../../protocols/defined.ts';
 import { printJson } from '../output.ts';
 import { runningConfiguration } from './running-config.ts';
 
-/** Every value with its source; secrets as `***`. */
+/** Every value with its source; secrets, and logins in addresses, as `***`. */
 export async function show(options: CommonOptions): Promise<number> {
-  const { config, sources, file } = await loadFrom(options);
-  const running = await runningConfiguration(config.home, options);
+  const { config: loaded, sources, file } = await loadFrom(options);
+  const { leaves, showPointer, withoutLogin } = await import('../../runtime/config/index.ts');
+  const running = await runningConfiguration(loaded.home, options);
+  const config = JSON.parse(JSON.stringify(loaded), (_, value: unknown) =>
+    typeof value === 'string' ? withoutLogin(value) : value,
+  ) as typeof loaded;
   if (options.json) {
     printJson({ file, config, sources, ...defined({ running }) });
     return exitCodes.ok;
   }
-  const { leaves, showPointer } = await import('../../runtime/config/index.ts');
   process.stdout.write(`file: ${file ?? 'none'}\n`);
   for (const [pointer, value] of leaves(config)) {
     const path = showPointer(pointer);

@@ -40,6 +40,8 @@ export type NodeHostOptions = {
 const PAIRING_RETRY_MS = 3_000;
 const INVOKE_MS_DEFAULT = 30_000;
 const APPROVAL_MS_DEFAULT = 120_000;
+/** The shortest time that a gateway accepts. */
+const APPROVAL_MS_MIN = 1_000;
 
 export class NodeHost {
   readonly #o: NodeHostOptions;
@@ -186,8 +188,9 @@ export class NodeHost {
     }
   }
 
-  async #outcome({ id, command, paramsJSON, timeoutMs }: NodeInvokeRequestEvent): Promise<Answer> {
+  async #outcome({ id, command, paramsJSON, ...event }: NodeInvokeRequestEvent): Promise<Answer> {
     const stop = new AbortController();
+    const timeoutMs = event.timeoutMs ?? INVOKE_MS_DEFAULT;
     this.#running.set(id, stop);
     try {
       const offered = this.#commands.get(command);
@@ -195,8 +198,8 @@ export class NodeHost {
       const result = await offered.run(JSON.parse(paramsJSON ?? '{}'), {
         id,
         signal: stop.signal,
-        timeoutMs: timeoutMs ?? INVOKE_MS_DEFAULT,
-        ask: (question) => this.#ask(id, question, stop.signal),
+        timeoutMs,
+        ask: (question) => this.#ask({ id, timeoutMs }, question, stop.signal),
       });
       return { ok: true, payloadJSON: JSON.stringify(result ?? null) };
     } catch (error) {
@@ -207,13 +210,17 @@ export class NodeHost {
     }
   }
 
-  /** Sent again after a connection loss with the same id: an operator decides once. */
+  /**
+   * Sent again after a connection loss with the same id: an operator decides once. The question
+   * ends before its caller gives up, who so learns that there was no decision.
+   */
   async #ask(
-    id: string,
+    { id, timeoutMs }: { readonly id: string; readonly timeoutMs: number },
     { command, detail }: Parameters<CommandContext['ask']>[0],
     signal: AbortSignal,
   ): Promise<void> {
-    const forMs = this.#o.approvalMs ?? APPROVAL_MS_DEFAULT;
+    const longest = Math.min(this.#o.approvalMs ?? APPROVAL_MS_DEFAULT, timeoutMs * 0.9);
+    const forMs = Math.max(APPROVAL_MS_MIN, Math.floor(longest));
     const until = performance.now() + forMs;
     const params = { id, command: command.slice(0, 8_192), detail: detail.slice(0, 4_096) };
     for (;;) {

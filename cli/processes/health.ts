@@ -4,7 +4,7 @@
  */
 import { defined } from '../../protocols/defined.ts';
 import { exitCodes } from '../exit.ts';
-import { type CommonOptions, loadFrom, originOf } from '../options.ts';
+import { type CommonOptions, loadFrom, loadToConnect, originOf } from '../options.ts';
 import { printJson } from '../output.ts';
 import { isTroupe, getUnverified } from './probe.ts';
 
@@ -14,7 +14,7 @@ const answerMs = 2_000;
 
 /** Exit code 0 when it is ready, 1 when not; the reason is printed. */
 export async function health(options: HealthOptions): Promise<number> {
-  const { config } = await loadFrom(options);
+  const { config } = await (options.worker ? loadFrom : loadToConnect)(options);
   const { why, disk } = options.worker
     ? { why: await workerFault(config) }
     : await gatewayState(config, options);

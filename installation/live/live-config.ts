@@ -15,6 +15,7 @@ import {
   type Problem,
   changesOf,
   ownSections,
+  problemText,
   showPointer,
 } from '../../runtime/config/index.ts';
 import type { ClusterValues } from '../../protocols/settings.ts';
@@ -42,7 +43,7 @@ export class LiveConfig {
   readonly #parts: { readonly when: 'process' | 'agents'; readonly apply: Apply }[] = [];
   #file: Config;
   #now: Config;
-  #problems: readonly Problem[] = [];
+  #problems: ConfigurationStatus['problems'] = [];
   #cluster: ConfigurationStatus['cluster'] = NO_VALUES;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -93,8 +94,8 @@ export class LiveConfig {
 
   /** The file has content that cannot be used: the running values stay. */
   fileRefused(problems: readonly Problem[]): void {
-    this.#problems = problems;
-    const all = problems.map(({ path, message, where }) =>
+    this.#problems = problems.map((problem) => ({ ...problem, message: problemText(problem) }));
+    const all = this.#problems.map(({ path, message, where }) =>
       [where, path, message].filter(Boolean).join(' '),
     );
     this.#o.log.warn(
@@ -141,11 +142,19 @@ export class LiveConfig {
         await apply(next, by);
     const names = (found: readonly ConfigChange[]) =>
       found.map(({ pointer }) => showPointer(pointer)).join(', ');
-    const inEffect = clustered ? atOnce : [...atOnce, ...agents];
+    const { restartNeeded } = this.status();
+    // A key that has its value of the start again is in effect.
+    const waits = ({ pointer }: ConfigChange) => restartNeeded.includes(showPointer(pointer));
+    const inEffect = [
+      ...atOnce,
+      ...(clustered ? [] : agents),
+      ...later.filter((one) => !waits(one)),
+    ];
+    const waiting = later.filter(waits);
     const lines = [
       inEffect.length > 0 && `in effect: ${names(inEffect)}`,
       clustered && agents.length > 0 && `for troupe config apply: ${names(agents)}`,
-      later.length > 0 && `restart needed: ${names(later)}`,
+      waiting.length > 0 && `restart needed: ${names(waiting)}`,
     ];
     log.info({ configuration: true, by }, `${what}; ${lines.filter(Boolean).join('; ')}`);
   }

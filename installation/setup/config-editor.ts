@@ -14,7 +14,13 @@ import {
   type ConfigWritten,
 } from '../../protocols/gateway/index.ts';
 import type { ConfigSetup } from '../../channels/index.ts';
-import { type Config, configSchema, Secret } from '../../runtime/config/index.ts';
+import {
+  type Config,
+  type ConfigError,
+  configSchema,
+  problemText,
+  Secret,
+} from '../../runtime/config/index.ts';
 import { leaves, showPointer, valueAt } from '../../runtime/config/pointer.ts';
 import { whenApplied } from '../../runtime/config/index.ts';
 import { type ConfigFile, type Document, type FileText, textOf } from './config-file.ts';
@@ -145,10 +151,8 @@ export class ConfigEditor implements ConfigSetup {
     try {
       return { issues: [], config: file.load() };
     } catch (error) {
-      const { problems = [] } = error as {
-        problems?: readonly { path: string; message: string }[];
-      };
-      return { issues: problems.map(({ path, message }) => ({ path, message })) };
+      const { problems = [] } = error as Partial<ConfigError>;
+      return { issues: problems.map((one) => ({ path: one.path, message: problemText(one) })) };
     }
   }
 }

@@ -22,6 +22,7 @@ import {
   ConfigError,
   configFileName,
   loadConfig,
+  problemText,
 } from '../../runtime/config/index.ts';
 import { startRules } from '../start-rules.ts';
 import { mergePatch } from './merge-patch.ts';
@@ -126,7 +127,7 @@ export class ConfigFile {
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       const message = error.message.replaceAll(draft, basename(this.path));
-      const issues = error.problems.map(({ path, message: why }) => ({ path, message: why }));
+      const issues = error.problems.map((one) => ({ path: one.path, message: problemText(one) }));
       throw new TroupeError('INVALID_ARGUMENT', message, { details: { issues } });
     }
   }

@@ -7,7 +7,7 @@ export {
   resolveAgents,
   soleAgentId,
 } from './agents.ts';
-export type { Finding as ConfigFinding } from './checks/check.ts';
+export { type Finding as ConfigFinding, withoutLogin } from './checks/check.ts';
 export {
   crossChecks as startChecks,
   findingsOf,
@@ -23,7 +23,7 @@ export { type PortableConfig, portableConfig } from './portable.ts';
 export { initialConfig, SCHEMA_FILE_NAME } from './initial-file.ts';
 export { natsOptions, natsServers } from './nats.ts';
 export type { ConfigFlags } from './overrides.ts';
-export { ConfigError, type Problem } from './checks/problems.ts';
+export { ConfigError, type Problem, problemText } from './checks/problems.ts';
 export {
   type AgentConfig,
   type Config,

@@ -24,7 +24,7 @@ import { childPointer, isWithin, valueAt } from './pointer.ts';
 import { positionsOf } from './positions.ts';
 import { ConfigError } from './checks/problems.ts';
 import { type AgentConfig, type Config, loadedSchema } from './schema/schema.ts';
-import { type SecretContext, type SecretReference, resolveSecret } from './secret.ts';
+import { type SecretContext, type SecretReference, resolveSecret, UnreadSecret } from './secret.ts';
 import { repairedValue } from './checks/repair.ts';
 import { readToken, tokenFile } from './token.ts';
 
@@ -44,6 +44,8 @@ export type LoadInput = {
   readonly rules?: readonly Rule[];
   /** names of the tools of the program; default: of the one that ran last in the data folder */
   readonly ownTools?: readonly string[];
+  /** pointer of the section whose secrets are read, the others being UnreadSecret; default: all */
+  readonly secretsWithin?: string;
 };
 
 export type LoadedConfig = {
@@ -78,14 +80,15 @@ export function loadConfig(input: LoadInput = {}): LoadedConfig {
     layers.set('/gateway/auth/token', readToken(home), `file ${tokenFile(home)}`);
   }
   const base = document.file ? dirname(document.file) : home;
-  const places = { env, resolvePath: (text: string) => path(text, base) };
+  const { secretsWithin = '' } = input;
+  const places = { env, resolvePath: (text: string) => path(text, base), secretsWithin };
   return finish(layers, home, places, [...checksFor(input.ownTools), ...(input.rules ?? [])]);
 }
 
 function finish(
   layers: Layers,
   home: string,
-  places: SecretContext,
+  places: SecretContext & { readonly secretsWithin: string },
   rules: readonly Rule[],
 ): LoadedConfig {
   const misplaced = misplacedLists(loadedSchema, layers.raw);
@@ -99,6 +102,7 @@ function finish(
   );
   const resolved = replaceSecrets(loadedSchema, filled, (reference, pointer) => {
     if (findings.some((finding) => isWithin(finding.pointer, pointer))) return undefined;
+    if (!isWithin(pointer, places.secretsWithin)) return new UnreadSecret();
     const result = resolveSecret(reference as SecretReference, places);
     if ('secret' in result) return result.secret;
     findings.push({ pointer, message: result.failure });

@@ -49,6 +49,23 @@ export class Secret {
   }
 }
 
+/** One that is configured, but was not read, because the caller does not need it. */
+export class UnreadSecret extends Secret {
+  constructor() {
+    super('');
+  }
+
+  /** @throws Error always */
+  override reveal(): never {
+    throw new Error('this secret was not read: LoadInput.secretsWithin excludes it');
+  }
+
+  /** @throws Error always */
+  override matches(): never {
+    return this.reveal();
+  }
+}
+
 /** A secret as the file may write it. */
 export type SecretReference =
   | string

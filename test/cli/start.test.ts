@@ -42,6 +42,22 @@ describe('troupe start', () => {
     await expect(fetch(`${origin}/readyz`)).rejects.toThrow('fetch failed');
   });
 
+  it('bug: commands in another terminal needed the variables of its messengers', async () => {
+    const home = scratchFolder();
+    const port = String(await reservePort());
+    const account = "{ secret: { env: 'ONLY_HERE' }, url: 'http://127.0.0.1:9/' }";
+    const file = `{ channels: { webhook: { accounts: { ci: ${account} } } } }`;
+    write(home, '.troupe/troupe.json5', file);
+    const secret = 'x'.repeat(32);
+    await startTroupe(['--port', port], { home, env: { ONLY_HERE: secret } });
+    const elsewhere = { home, env: { TROUPE_PORT: port } };
+    for (const args of [['agent', '-m', 'hi'], ['channels'], ['health'], ['open', '--no-browser']])
+      expect(await runProgram(args, elsewhere)).toMatchObject({ code: 0, stderr: '' });
+    const check = await runProgram(['config', 'check'], elsewhere);
+    expect(check).toMatchObject({ code: 2 });
+    expect(check.stderr).toContain('the environment variable ONLY_HERE is not set');
+  });
+
   it('stops cleanly at SIGTERM and ends a background command', async () => {
     const home = scratchFolder();
     const port = String(await reservePort());

@@ -10,7 +10,8 @@ import type { AccountSettings } from '../../channels/messengers/account-settings
 import { liveOutstanding, liveRateLimit } from '../../compose/live-limits.ts';
 import { createProcessServices } from '../../compose/process-services.ts';
 import type { InboundMessage } from '../../protocols/channel.ts';
-import { loadConfig } from '../../runtime/config/index.ts';
+import { LiveConfig } from '../../installation/live/live-config.ts';
+import { type ConfigError, loadConfig } from '../../runtime/config/index.ts';
 import { systemClock } from '../../runtime/index.ts';
 import { MovableClock } from '../runtime/artifacts/contract.ts';
 
@@ -32,6 +33,43 @@ describe('the configuration in effect', () => {
     expect(talk).toMatchObject({ enabled: false, allow: [] });
     await live.fileChanged(load(silent), 'test');
     expect(talk).not.toHaveProperty('allow');
+  });
+
+  const logged = () => {
+    const lines: string[] = [];
+    const line = (_: object, text: string) => void lines.push(text);
+    const log = { info: line, warn: line };
+    return { live: new LiveConfig({ config: load(silent), clustered: false, log }), lines };
+  };
+
+  it('refuses a file with the path, the value, and what is allowed', () => {
+    const { live, lines } = logged();
+    const problems = (settings: Record<string, unknown>) => {
+      try {
+        load(settings);
+      } catch (error) {
+        return (error as ConfigError).problems;
+      }
+      throw new Error('nothing was refused');
+    };
+    live.fileRefused(problems({ session: { agentToAgent: { maxPingPongTurns: 6 } }, gatway: {} }));
+    const wrong = '= 6 is not allowed (allowed: a whole number from 0 to 5)';
+    expect(lines[0]).toContain(`session.agentToAgent.maxPingPongTurns ${wrong}`);
+    expect(live.status().problems).toContainEqual(
+      expect.objectContaining({ path: 'session.agentToAgent.maxPingPongTurns', message: wrong }),
+    );
+    live.fileRefused(problems({ models: { providers: { one: { apiKey: ['hunter2'] } } } }));
+    expect(lines[1]).not.toContain('hunter2');
+  });
+
+  it('asks for no restart when a key has its value of the start again', async () => {
+    const { live, lines } = logged();
+    await live.fileChanged(load({ ...silent, session: { mainKey: 'home' } }), 'test');
+    await live.fileChanged(load(silent), 'test');
+    expect(lines).toEqual([
+      'the configuration file changed; restart needed: session.mainKey',
+      'the configuration file changed; in effect: session.mainKey',
+    ]);
   });
 
   it('has the shares of tenants that the runtime asks for', async () => {

@@ -105,7 +105,7 @@ function leftOutNote(leftOut: LeftOut): string {
     );
   const rest = leftOut.length - lines.length;
   if (rest > 0) lines.push(`and ${rest} more`);
-  return `[The workspace was saved without these paths:\n${lines.join('\n')}]`;
+  return `[These paths are not saved with the workspace:\n${lines.join('\n')}]`;
 }
 
 /** Results of calls that ran although their files were lost, or may be lost. */

@@ -10,6 +10,7 @@ import {
   type ActionResult,
   defined,
   errorOf,
+  nowOf,
   on,
   type RunEventBody,
   runOf,
@@ -43,11 +44,15 @@ export const admit = on('agent.admitted', ({ context, event }): ActionResult => 
       settings,
       ...(standing || context.standing ? { standing } : {}),
       queue: withOwnRuns({ ...context, queue }),
-      ...withRun(context, { lease }),
+      ...withRun(context, { lease, ...admittedAt(context, nowOf(event)) }),
     },
     events: runOf(context).isAnnounced ? [] : [started(context)],
   };
 });
+
+/** Only after a wait that matters to a person. */
+const admittedAt = (context: SessionContext, now: number): { admittedAt?: number } =>
+  now - runOf(context).startedAt > 1_000 ? { admittedAt: now } : {};
 
 const started = (context: SessionContext): RunEventBody => {
   const { startedAt, origin } = runOf(context);

@@ -33,7 +33,14 @@ import {
 } from '../action-result.ts';
 import { firstOf } from '../../kit/text.ts';
 import { withoutNoReply } from './reply.ts';
-import { countRepeats, countRefusals, digestOf, identicalText, isIdentical } from './limits.ts';
+import {
+  countRepeats,
+  countRefusals,
+  digestOf,
+  identicalText,
+  isIdentical,
+  timeLimitOf,
+} from './limits.ts';
 import * as rows from '../rows.ts';
 import { admitterOf, grantedToolsOf, workspaceOf } from '../subagents/subagent-limits.ts';
 import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
@@ -265,9 +272,11 @@ function approvalId(context: SessionContext): string {
   return `${safe(runId)}.${safe(id)}.${unique}`;
 }
 
-export function ask({ context }: ActionArgs): ActionResult {
+export function ask({ context, event: cause }: ActionArgs): ActionResult {
   const { id: callId, name, question } = headOf(context)!;
-  const { command, detail, pattern, forMs } = question!;
+  const { command, detail, pattern } = question!;
+  // The run withdraws its question when it ends: no later time may be promised.
+  const forMs = Math.max(1, Math.min(question!.forMs, timeLimitOf(context) - nowOf(cause)));
   const id = approvalId(context);
   const title = firstOf(`${context.agentId} wants to run: ${command}`, TITLE_CHARACTERS_MAX);
   const event: ApprovalAsk = {

@@ -12,6 +12,22 @@ import type { Repeats, Run, SessionContext, ToolResult } from '../types.ts';
 /** Identical calls in a row (`RunLimits.identicalCallsMax`); twice as many end the run. */
 export const IDENTICAL_CALLS_MAX = 4;
 
+/** Duration of a run if nothing else is set. */
+const RUN_TIMEOUT_MS = 600_000;
+
+/** The smallest of the limits that apply. */
+export const runTimeoutMs = (context: SessionContext): number =>
+  Math.min(
+    runOf(context).timeoutMs ?? RUN_TIMEOUT_MS,
+    context.settings?.timeoutMs ?? RUN_TIMEOUT_MS,
+  );
+
+/** When its time limit ends the run, epoch milliseconds. */
+export function timeLimitOf(context: SessionContext): number {
+  const { admittedAt, startedAt } = runOf(context);
+  return (admittedAt ?? startedAt) + runTimeoutMs(context);
+}
+
 const limitsOf = ({ settings }: SessionContext) => settings?.limits ?? {};
 
 /** The limit that prevents another model request, if any. */

@@ -22,7 +22,7 @@ import { firstOf } from '../../kit/text.ts';
 import { NO_USAGE, sum } from '../../../protocols/models/model-usage.ts';
 import { atRunEnd, endIfInactive } from '../subagents/children.ts';
 import { destinationOf, endEvents, runEnds } from '../conversations/end-notices.ts';
-import { ceilingOf, repeatingError } from './limits.ts';
+import { ceilingOf, repeatingError, runTimeoutMs } from './limits.ts';
 import { planOf } from '../version-1.ts';
 import { shapeReply, withoutNoReply, withoutSent } from './reply.ts';
 import * as rows from '../rows.ts';
@@ -37,7 +37,6 @@ import type {
   SessionContext,
 } from '../types.ts';
 
-const RUN_TIMEOUT_MS = 600_000;
 const RETRY_MS = { first: 1_000, max: 30_000 };
 const PREVIEW_CHARACTERS = 120;
 /** Attempts of one model call. */
@@ -76,13 +75,6 @@ function agentOf(sessionKey: string): string {
     return 'main';
   }
 }
-
-/** The smallest of the limits that apply. */
-export const runTimeoutMs = (context: SessionContext): number =>
-  Math.min(
-    runOf(context).timeoutMs ?? RUN_TIMEOUT_MS,
-    context.settings?.timeoutMs ?? RUN_TIMEOUT_MS,
-  );
 
 // ---- the model
 

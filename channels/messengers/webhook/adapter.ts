@@ -3,7 +3,8 @@
  * signed as Standard Webhooks describe. A repeated request has the same id in both directions, so
  * neither side processes a message twice.
  */
-import type { ConnectOutput, SendOutcome } from '../../../protocols/channel.ts';
+import { DEFAULT_TENANT } from '../../../protocols/address.ts';
+import { chatAddress, type ConnectOutput, type SendOutcome } from '../../../protocols/channel.ts';
 import { checker, describeErrors } from '../../../protocols/check.ts';
 import { defined } from '../../../protocols/defined.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
@@ -151,6 +152,8 @@ class WebhookAccount implements AccountAdapter {
   async #pass(id: string, body: WebhookInbound, sentAt: number): Promise<void> {
     const { type = 'message', sender, text = '', mentionsAccount = true, replyTo } = body;
     const chat = { kind: 'dm', id: sender.id, ...body.chat } as const;
+    // An id that cannot name a conversation would be accepted, and dropped later.
+    chatAddress(DEFAULT_TENANT, { channel: 'webhook', account: this.#context.account }, chat);
     if (type === 'typing') return this.#context.onTyping(chat);
     if (text === '') throw new TroupeError('INVALID_ARGUMENT', '/text is empty');
     const messageId = body.messageId ?? id;

@@ -105,8 +105,8 @@ export function showValue(value: unknown, schema?: TSchema): string {
   return text.length > shownCharactersMax ? `${text.slice(0, shownCharactersMax)}…` : text;
 }
 
-/** A URL's user and password: a secret in a place that is not meant for one. */
-const withoutLogin = (text: string): string =>
+/** Without a URL's user and password: a secret in a place that is not meant for one. */
+export const withoutLogin = (text: string): string =>
   text.replaceAll(/:\/\/[^\s/@]*@/g, `://${redacted}@`);
 
 /** What a schema allows, in words. */

@@ -47,6 +47,12 @@ export function report(problems: readonly Problem[]): string {
   return [`the configuration has ${count}:`, ...problems.map(paragraph)].join('\n');
 }
 
+/** In one line, to follow the path: `= 6 is not allowed (allowed: a whole number from 0 to 5)`. */
+export function problemText({ message, value, allowed }: Problem): string {
+  const found = value === undefined ? '' : `= ${value} `;
+  return `${found}${message}${allowed ? ` (allowed: ${allowed})` : ''}`;
+}
+
 function paragraph({ path, message, value, allowed, where }: Problem): string {
   const subject = path === '' ? 'the file' : path;
   const found = value === undefined ? '' : ` = ${value}`;

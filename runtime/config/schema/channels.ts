@@ -6,7 +6,7 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { AnyKey } from '../../../protocols/any-key.ts';
 import { CHANNEL_NAME } from '../../../protocols/channel.ts';
-import { isSecret, oneOf, record, secret, section } from './fields.ts';
+import { isSecret, oneOf, record, requestUrl, secret, section } from './fields.ts';
 
 const senders = (description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { default: [], description });
@@ -116,7 +116,7 @@ const messengers = {
   }),
   webhook: channel('programs that send and receive messages over HTTP (Standard Webhooks)', {
     secret: secret('key of the signatures, `whsec_…` or a text of at least 24 characters'),
-    url: url('where replies are posted. Default: replies are not sent'),
+    url: Type.Optional(requestUrl('where replies are posted. Default: replies are not sent')),
   }),
 };
 

@@ -34,6 +34,16 @@ export const oneOf = <const W extends readonly string[]>(words: W, options: Sche
     ),
   );
 
+/**
+ * Where `fetch` sends requests: it refuses a URL with a login, and its error shows the password.
+ */
+export const requestUrl = (description: string) =>
+  Type.String({
+    pattern: '^https?://[^\\s/?#@]+([/?#].*)?$',
+    'x-allowed': 'an http:// or https:// URL without a user name or password',
+    description,
+  });
+
 const plainText = Type.String({ minLength: 1 });
 
 /** Labels of workers, by name. */

@@ -5,7 +5,7 @@ import {
   BUILT_IN_PROVIDERS,
   MODEL_APIS,
 } from '../../../protocols/models/model-providers.ts';
-import { oneOf, record, secret, section } from './fields.ts';
+import { oneOf, record, requestUrl, secret, section } from './fields.ts';
 
 const dollars = (description: string) =>
   Type.Number({ minimum: 0, description: `US dollars per million ${description}` });
@@ -77,13 +77,7 @@ const KEY_VARIABLES = inWords(
 
 /** `default: {}` so that defaults are filled inside each provider. */
 const provider = section('one provider of models', {
-  baseUrl: Type.Optional(
-    Type.String({
-      pattern: '^https?://[^\\s/]+',
-      'x-allowed': 'an http:// or https:// URL',
-      description: `URL of its API; ${BUILT_IN} have their own`,
-    }),
-  ),
+  baseUrl: Type.Optional(requestUrl(`URL of its API; ${BUILT_IN} have their own`)),
   apiKey: Type.Optional(
     secret(`its key. ${BUILT_IN} at their own address take ${KEY_VARIABLES} by themselves`),
   ),

@@ -101,6 +101,24 @@ describe('a call that needs an approval', () => {
     expect(callsOf(session.started.get('tools'))).toEqual(['a', 'b']);
   });
 
+  it('bug: promised more time than its run has', () => {
+    const long = { ...question, forMs: 1_800_000 };
+    const timeOf = (waitMs: number) => {
+      const session = new Driven();
+      session.receive('r1');
+      session.pass(waitMs);
+      session.admit('r1');
+      session.pass(30_000);
+      const { tells } = session.done('model', answer([call('a', { question: long })]));
+      return (tells[0]!.event as unknown as { forMs: number }).forMs;
+    };
+    // Of 100 s, 30 s have passed. The time before the admission does not count.
+    for (const waitMs of [0, 95_000]) {
+      expect(timeOf(waitMs)).toBeGreaterThan(69_000);
+      expect(timeOf(waitMs)).toBeLessThanOrEqual(70_000);
+    }
+  });
+
   it('needs no further approval when it is always allowed', () => {
     const { decide } = asking();
     const { tells } = decide({ state: 'allowed', decision: 'allow-always' });

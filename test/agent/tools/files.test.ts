@@ -91,6 +91,27 @@ describe('write', () => {
     expect(readdirSync(bench.workspace).sort()).toEqual(['deep', 'run.sh']);
   });
 
+  it('loses no note of a day: another session may have written it', async () => {
+    const path = 'memory/2026-11-30.md';
+    const write = (content: string, as = path) => bench.call('write', { path: as, content });
+    const first = '# 2026-11-30\n\n- Đà Nẵng\n';
+    expect((await write(first)).isError).toBeUndefined();
+    symlinkSync('2026-11-30.md', join(bench.workspace, 'memory/today.md'));
+    for (const as of [path, '/workspace/memory/../memory/2026-11-30.md', 'memory/today.md']) {
+      const lost = await write('# 2026-11-30\n\n- only this\n', as);
+      expect(lost).toMatchObject({ isError: true });
+      expect(lost.text).toContain('append only');
+    }
+    expect(got(path)).toBe(first);
+    const both = `${first.trimEnd()}\n- 重庆\n`;
+    for (const content of [both, both]) expect((await write(content)).isError).toBeUndefined();
+    expect(got(path)).toBe(both);
+    const edits = [{ oldText: '- Đà Nẵng', newText: '- Huế' }];
+    expect((await bench.call('edit', { path, edits })).isError).toBeUndefined();
+    expect((await write('anything', 'memory/plans.md')).isError).toBeUndefined();
+    expect((await write('else', 'memory/plans.md')).isError).toBeUndefined();
+  });
+
   it('refuses a folder, and a file in place of a folder', async () => {
     mkdirSync(join(bench.workspace, 'folder'));
     put('file', '');

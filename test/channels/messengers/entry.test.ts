@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { Entry } from '../../../channels/messengers/entry.ts';
 import type { AccountSettings } from '../../../channels/messengers/account-settings.ts';
-import type { InboundMessage, ChatInbound } from '../../../protocols/channel.ts';
+import type { ChannelPair, ChatInbound, InboundMessage } from '../../../protocols/channel.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 
 /** `chat:text` of each message that was stored, in order, and an entry that stores there. */
@@ -51,4 +51,29 @@ test('chats do not wait for each other', async () => {
   const { entry, stored } = storingEntry(() => false);
   await entry.accept([message('1', 'a'), message('1', 'b'), message('2', 'c')]);
   expect(stored).toEqual(['1:a', '2:c', '1:b']);
+});
+
+test('bug: a stranger whose message was delivered again became a dead letter', async () => {
+  const sent: { key?: string; code: string }[] = [];
+  const dropped: string[] = [];
+  const tell = async (_to: unknown, { code }: ChannelPair, { key }: { key?: string }) => {
+    sent.push({ code, ...(key !== undefined && { key }) });
+    return { kind: 'accepted' };
+  };
+  const entry = new Entry({ tenant: 'default', channel: 'test', account: 'a' } as AccountSettings, {
+    system: { tell, index: { get: () => undefined } } as never,
+    observed: { refused: () => {}, error: () => {} } as never,
+    admit: () => ({ pass: false, rule: 'dm.pairing' }) as never,
+    route: () => ({}) as never,
+    needsPreparation: () => false,
+    isObserved: false,
+    onDropped: (_, why) => dropped.push(why),
+  });
+  await entry.accept([message('1', 'a')]);
+  await entry.accept([message('1', 'a')]);
+  // Two messages with one key and two codes would contradict each other.
+  expect(sent.map((one) => 'key' in one)).toEqual([false, false]);
+  await entry.accept([message('b\u0000', 'a')]);
+  expect(sent).toHaveLength(2);
+  expect(dropped).toEqual([expect.stringContaining('control character')]);
 });

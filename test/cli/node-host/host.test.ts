@@ -107,6 +107,19 @@ test('a denied command is FORBIDDEN and does not run', async () => {
   expect(existsSync(mark)).toBe(false);
 });
 
+test('bug: a command could be approved after its caller had given up', async () => {
+  const nodeId = await serve({ mode: 'ask', allow: [] });
+  const params = { nodeId, command: 'system.run', params: { command: 'true' }, timeoutMs: 6_000 };
+  const running = operator.call('node.invoke', { ...params, idempotencyKey: `${++keys}` });
+  const { id } = await question();
+  expect((await running).error).toMatchObject({
+    code: 'FORBIDDEN',
+    message: expect.stringContaining('the approval expired: the command did not run'),
+  });
+  const late = await operator.call('exec.approval.resolve', { id, decision: 'allow-once' });
+  expect(late.error).toBeDefined();
+});
+
 test('a command whose approval expired is FORBIDDEN and does not run', async () => {
   const nodeId = await serve({ mode: 'ask', allow: [] }, 1_000);
   const mark = join(folder, 'mark');

@@ -13,6 +13,26 @@ import {
 } from '../../../runtime/config/index.ts';
 import { load, scratchFolder, write } from './folder.ts';
 
+describe('secrets of one section', () => {
+  const text =
+    "{ gateway: { auth: { token: { env: 'OURS' } } }, tenants: { gold: { token: { env: 'THEIRS' } } } }";
+
+  it('are read, and none of the others, which run no command and cannot be revealed', () => {
+    const { config } = load(text, { env: { OURS: 'token' }, secretsWithin: '/gateway/auth' });
+    expect(config.gateway.auth.token?.reveal()).toBe('token');
+    const other = config.tenants['gold']!.token!;
+    expect(JSON.stringify(other)).toBe('"***"');
+    expect(() => other.reveal()).toThrow('was not read');
+    expect(() => other.matches('')).toThrow('was not read');
+  });
+
+  it('are required', () => {
+    const read = () => load(text, { env: {}, secretsWithin: '/gateway/auth' });
+    expect(read).toThrow('the environment variable OURS is not set');
+    expect(read).not.toThrow('THEIRS');
+  });
+});
+
 describe('layers', () => {
   it('fills every default when there is no file and no variable', () => {
     const home = scratchFolder();

@@ -39,7 +39,7 @@ it('calls that leave an escaping link keep their files, and the last result name
   ]);
   expect(results[0]!.result).not.toContain('saved without');
   expect(results[1]!.result).toMatch(
-    /\[The workspace was saved without .*\n"out": it is a link to "\/etc\/passwd"/,
+    /\[These paths are not saved with the workspace.*\n"out": it is a link to "\/etc\/passwd"/,
   );
   const edits = [{ oldText: 'one', newText: 'two' }];
   const once = {
@@ -48,7 +48,9 @@ it('calls that leave an escaping link keep their files, and the last result name
   };
   const [edited] = await at.run((context) => callOnce.run(once, context), 'once', 'discard');
   expect(edited).toMatchObject({ isError: false });
-  expect(edited!.result).toMatch(/^Edited a: 1 replaced\.\n\[The workspace was saved without/);
+  expect(edited!.result).toMatch(
+    /^Edited a: 1 replaced\.\n\[These paths are not saved with the workspace/,
+  );
   await at.inWorkspace(async (path) => expect(await readFile(join(path, 'a'), 'utf8')).toBe('two'));
 });
 

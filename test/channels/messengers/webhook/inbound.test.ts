@@ -119,6 +119,18 @@ describe('Hostile input', () => {
     expect(opened.deliveries.map(({ key }) => key)).toEqual(['a', 'a']);
   });
 
+  test('bug: an id that cannot name a conversation was accepted, and dropped later', async () => {
+    const opened = open();
+    for (const id of ['a\u0000b', 'line\n', '\ud800', '李'.repeat(128).replaceAll('李', '👩')]) {
+      const body = JSON.stringify({ sender: { id }, text: 'x' });
+      expect(await answerTo(signed(body), opened)).toBe('INVALID_ARGUMENT');
+    }
+    expect(await answerTo(signed('{"sender":{"id":"đức 李"},"text":"x"}'), opened)).toMatchObject({
+      status: 202,
+    });
+    expect(opened.deliveries).toHaveLength(1);
+  });
+
   test('an oversized body is refused before its signature is computed', async () => {
     expect(await answerTo(signed('x'.repeat(1024 * 1024 + 1)))).toBe('PAYLOAD_TOO_LARGE');
   });
