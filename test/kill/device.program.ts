@@ -17,7 +17,7 @@ import { FakeNode } from '../actors/device/fake-node.ts';
 import { asks, deviceId } from '../actors/device/walk.ts';
 
 const [data = '', book = ''] = process.argv.slice(2);
-const COMMANDS = 60;
+const COMMANDS = 240;
 const AT_A_TIME = 6;
 const principal = { sub: 'ada', roles: ['user'] };
 const device = deviceAddress('default', deviceId);

@@ -10,8 +10,11 @@ import { randomOf } from '../random.ts';
 
 const KILLS = 4;
 const SEED = Number(process.env['TROUPE_KILL_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-const COMMANDS = 60;
-/** Upper bound of the commands between two kills. It leaves some commands for the last start. */
+const COMMANDS = 240;
+/**
+ * Upper bound of the commands between two kills. It leaves some for the last start: until a kill
+ * follows, tens of them may be executed.
+ */
 const BETWEEN_MAX = 12;
 
 const program = new BundledProgram('device');

@@ -146,7 +146,7 @@ describe('requests after the handshake', () => {
       details: { code: 'MISSING_SCOPE', missingScope: 'operator.write' },
     });
     expect((await client.call('connect', connectParams())).error?.message).toBe(
-      'unknown method: connect',
+      'connect must be the first request of a connection',
     );
     expect((await client.call('health')).ok).toBe(true);
   });
