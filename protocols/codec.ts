@@ -32,8 +32,11 @@ export const encode = (value: unknown): Buffer => pack(value);
 export const encodeBehind = (before: number, value: unknown): Buffer =>
   pack(value, RESERVE_START_SPACE | before);
 
-/** The encoder cuts small values from a buffer, which grows to several times its largest value. */
-const BUFFER_BYTES_MAX = 2 ** 21;
+/**
+ * The encoder cuts small values from a buffer, which grows to several times its largest value. Each
+ * value keeps its whole buffer in memory.
+ */
+const BUFFER_BYTES_MAX = 2 ** 17;
 
 const pack = (value: unknown, options?: number): Buffer => {
   try {
