@@ -2,6 +2,10 @@
 import { expect, it } from 'vitest';
 import { problemsOf } from './folder.ts';
 
+const accountOf = (channel: string, settings: object, key: string) => (url: string) => ({
+  channels: { [channel]: { accounts: { a: { ...settings, [key]: url } } } },
+});
+
 it.each([
   [
     'models.providers.a.baseUrl',
@@ -9,11 +13,28 @@ it.each([
       models: { providers: { a: { api: 'openai-completions', baseUrl: url } } },
     }),
   ],
+  ['channels.webhook.accounts.a.url', accountOf('webhook', { secret: 'x'.repeat(24) }, 'url')],
   [
-    'channels.webhook.accounts.a.url',
-    (url: string) => ({
-      channels: { webhook: { accounts: { a: { secret: 'x'.repeat(24), url } } } },
-    }),
+    'tools.web.search.baseUrl',
+    (url: string) => ({ tools: { web: { search: { provider: 'searxng', baseUrl: url } } } }),
+  ],
+  ['channels.telegram.accounts.a.apiUrl', accountOf('telegram', { token: 't' }, 'apiUrl')],
+  [
+    'channels.telegram.accounts.a.webhookUrl',
+    accountOf('telegram', { token: 't', webhookSecret: 's' }, 'webhookUrl'),
+  ],
+  [
+    'channels.slack.accounts.a.apiUrl',
+    accountOf('slack', { botToken: 't', appToken: 't' }, 'apiUrl'),
+  ],
+  ['channels.discord.accounts.a.apiUrl', accountOf('discord', { token: 't' }, 'apiUrl')],
+  [
+    'channels.whatsapp.accounts.a.apiUrl',
+    accountOf(
+      'whatsapp',
+      { accessToken: 't', phoneNumberId: '1', appSecret: 's', verifyToken: 'v' },
+      'apiUrl',
+    ),
   ],
 ])('bug: a login in %s reached errors, and no request did', (path, settings) => {
   const found = problemsOf(JSON.stringify(settings('http://ann:hunter2@127.0.0.1:1/v1')));
