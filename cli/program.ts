@@ -81,7 +81,9 @@ type Part = (parent: Command, end: Finish) => void | Promise<void>;
 const WIDTH = 80;
 const INDENT = 6;
 
-/** Terminals of containers and of CI may have 0 columns, which means that their width is unknown. */
+/**
+ * Terminals of containers and of CI may have 0 columns, which means that their width is unknown.
+ */
 const widthOf = ({ columns }: { readonly columns?: number }): number => columns || WIDTH;
 
 const exitCodeHelp = (help: Help): string =>

@@ -43,7 +43,9 @@ export const createWriteTool = (): Tool =>
       }),
   });
 
-/** Without the line ends and trailing spaces of a person's editor, which a model does not repeat. */
+/**
+ * Without the line ends and trailing spaces of a person's editor, which a model does not repeat.
+ */
 const linesOf = (text: string): string =>
   text
     .replace(/^\uFEFF/, '')
