@@ -11,7 +11,7 @@ const CONFIG = `{
     api: 'openai-completions', baseUrl: 'http://127.0.0.1:1', apiKey: 'key-of-a-provider',
     headers: { 'x-key': 'key-in-a-header' }, models: [{ id: 'm' }] } } },
   mcp: { servers: { db: { command: 'db', args: [
-    'postgres://me:key-in-an-address@127.0.0.1:1', '--url=http://key%40of-an-address@127.0.0.1:1'] } } },
+    'postgres://me:key-in-an-address@127.0.0.1:1', '--url=http://key%40of-an-address@127.0.0.1:1', 'amqp://me:key@with-at@127.0.0.1'] } } },
   tenants: { acme: { token: 'token-of-acme', skills: { env: { KEY: 'value-of-acme' } } } },
 }`;
 
@@ -29,6 +29,7 @@ it('are all secrets of the schema, logins of addresses, and keys of the environm
     'key-in-an-address',
     'key@of-an-address',
     'key%40of-an-address',
+    'key@with-at',
   ];
   expect(known).toEqual(expect.arrayContaining(expected));
   expect(known).not.toContain('/home/me-and-mine');

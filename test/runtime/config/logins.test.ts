@@ -1,5 +1,6 @@
 /** Logins in addresses of the configuration. */
 import { expect, it } from 'vitest';
+import { withoutLogin } from '../../../runtime/config/index.ts';
 import { problemsOf } from './folder.ts';
 
 const accountOf = (channel: string, settings: object, key: string) => (url: string) => ({
@@ -42,6 +43,20 @@ it.each([
     { path, allowed: 'an http:// or https:// URL without a user name or password' },
   ]);
   expect(JSON.stringify(found)).not.toContain('hunter2');
-  for (const url of ['http://127.0.0.1', 'https://h:1/a@b?c=d@e', 'http://[::1]:1/v1'])
+  for (const login of ['ann:hunter2@hunter2', '/ann:hunter2', 'ann:hunter2/1'])
+    expect(problemsOf(JSON.stringify(settings(`http://${login}@127.0.0.1/`)))).toMatchObject([
+      { path },
+    ]);
+  for (const url of [
+    'http://127.0.0.1',
+    'https://h:1/a@b?c=d@e',
+    'http://[::1]:1/v1',
+    'https://h:?a',
+  ])
     expect(problemsOf(JSON.stringify(settings(url)))).toEqual([]);
+});
+
+it('bug: a password with @ was shown from there', () => {
+  for (const login of ['ann:hunter2@hunter2', 'ann@hunter2', '/ann:hunter2'])
+    expect(withoutLogin(`see http://${login}@127.0.0.1/a@b`)).toBe('see http://***@127.0.0.1/a@b');
 });
