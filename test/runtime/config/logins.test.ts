@@ -56,6 +56,22 @@ it.each([
     expect(problemsOf(JSON.stringify(settings(url)))).toEqual([]);
 });
 
+it('bug: a login in the endpoint of a bucket was shown in its errors', () => {
+  const found = (endpoint: string) =>
+    problemsOf(
+      JSON.stringify({
+        a2a: {
+          artifacts: { s3: { endpoint, bucket: 'b', accessKeyId: 'k', secretAccessKey: 's' } },
+        },
+      }),
+    ).filter(({ path }) => path === 'a2a.artifacts.s3.endpoint');
+  expect(found('http://ann:hunter2@127.0.0.1:9000')).toMatchObject([
+    { value: '"http://***@127.0.0.1:9000"' },
+  ]);
+  for (const url of ['http://127.0.0.1:9000/', 'https://[::1]:1/a@b'])
+    expect(found(url)).toEqual([]);
+});
+
 it('bug: a password with @ was shown from there', () => {
   for (const login of ['ann:hunter2@hunter2', 'ann@hunter2', '/ann:hunter2'])
     expect(withoutLogin(`see http://${login}@127.0.0.1/a@b`)).toBe('see http://***@127.0.0.1/a@b');
