@@ -42,6 +42,10 @@ export async function buildProgram(finish: Finish, args: readonly string[]): Pro
     .helpOption('-h, --help', 'print help')
     .helpCommand('help [command]', 'print help for a command')
     .configureHelp({ formatItem, minWidthToWrap: 24 })
+    .configureOutput({
+      getOutHelpWidth: () => widthOf(process.stdout),
+      getErrHelpWidth: () => widthOf(process.stderr),
+    })
     .showSuggestionAfterError()
     .exitOverride()
     .addHelpText('after', ({ command }) => exitCodeHelp(command.createHelp()));
@@ -77,11 +81,16 @@ type Part = (parent: Command, end: Finish) => void | Promise<void>;
 const WIDTH = 80;
 const INDENT = 6;
 
+/**
+ * Terminals of containers and of CI may have 0 columns, which means that their width is unknown.
+ */
+const widthOf = ({ columns }: { readonly columns?: number }): number => columns || WIDTH;
+
 const exitCodeHelp = (help: Help): string =>
   `\n${help.boxWrap(
     'Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 no gateway answers, ' +
       '4 refused by the gateway, 5 not ended in time, 6 port or data folder in use, 130 Ctrl-C.',
-    process.stdout.columns ?? WIDTH,
+    widthOf(process.stdout),
   )}\n`;
 
 /** As commander; below its term where the terminal leaves too little room beside it. */

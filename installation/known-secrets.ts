@@ -24,7 +24,7 @@ function secretsIn(value: unknown): string[] {
  * `nats://user:password@host`: the password; without a password the user, which is then a token.
  */
 function loginsIn(text: string): string[] {
-  return [...text.matchAll(/:\/\/([^\s/@]*)@/g)].flatMap(([, login = '']) => {
+  return [...text.matchAll(/:\/{2,}([^\s/?#]*)@/g)].flatMap(([, login = '']) => {
     const password = login.slice(login.indexOf(':') + 1);
     return [password, decoded(password)];
   });

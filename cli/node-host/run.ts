@@ -5,7 +5,7 @@ import { patternFault, patternWarning } from '../../agent/policy/exec-patterns.t
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { exitCodes } from '../exit.ts';
-import { type ClientOptions, gatewayOf, loadFrom } from '../options.ts';
+import { type ClientOptions, gatewayOf, loadToConnect } from '../options.ts';
 import { Answers } from './answers.ts';
 import { fileCommands, type Root } from './file-commands.ts';
 import { NodeHost, type NodeHostOptions } from './host.ts';
@@ -33,7 +33,7 @@ export async function run(options: NodeRunOptions): Promise<number> {
 
 async function hostOptions(options: NodeRunOptions): Promise<NodeHostOptions> {
   const say = (line: string) => void process.stdout.write(`${line}\n`);
-  const { config } = await loadFrom(options);
+  const { config } = await loadToConnect(options);
   const { url, token, password } = await gatewayOf(options);
   const folder = join(config.home, 'node');
   const roots = (options.root ?? []).map(rootOf);

@@ -12,7 +12,7 @@ import { type Config, natsServers, storeFolder } from '../../runtime/config/inde
 import { runningGateway } from '../../installation/running-gateway.ts';
 import { gatewayHttp } from '../client/gateway-http.ts';
 import { exitCodes } from '../exit.ts';
-import { type ClientOptions, loadFrom } from '../options.ts';
+import { type ClientOptions, loadFrom, loadToConnect } from '../options.ts';
 import { printJson } from '../output.ts';
 import { untilSignal } from '../processes/signals.ts';
 import { callOperation } from '../run-operation.ts';
@@ -72,8 +72,9 @@ async function withCell<T>(
   { online, offline }: Ways<T>,
   signal?: AbortSignal,
 ): Promise<T> {
+  const { home } = (await loadToConnect(options)).config;
+  if (options.url !== undefined || runningGateway(home)) return online();
   const { config } = await loadFrom(options);
-  if (options.url !== undefined || runningGateway(config.home)) return online();
   if (natsServers(config.nats).length === 0 && !existsSync(join(storeFolder(config), 'store.json')))
     throw new TroupeError('NOT_FOUND', `${config.home} contains no data of troupe`);
   const cell = await open(config, signal);

@@ -65,3 +65,17 @@ it('help fits a terminal of 40 columns', async () => {
     expect({ path, wide }).toEqual({ path, wide: [] });
   }
 });
+
+it('bug: help of a terminal that reports 0 columns had each description in a line of its own', async () => {
+  const unsized = await buildProgram(() => {}, operationGroupNames);
+  const before = Object.getOwnPropertyDescriptors(process.stdout);
+  try {
+    Object.assign(process.stdout, { isTTY: true, columns: 0 });
+    expect(unsized.helpInformation()).toMatch(/-h, --help +print help/);
+  } finally {
+    for (const name of ['isTTY', 'columns'] as const) {
+      delete (process.stdout as Partial<NodeJS.WriteStream>)[name];
+      if (before[name]) Object.defineProperty(process.stdout, name, before[name]);
+    }
+  }
+});

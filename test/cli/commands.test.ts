@@ -268,13 +268,13 @@ describe('troupe config', () => {
   it('shows each value with its source, and no secret', async () => {
     const home = scratchFolder();
     const text =
-      "{ gateway: { auth: { token: 'hush' } }, tools: { web: { search: { provider: 'searxng', baseUrl: 'http://ann:hush@127.0.0.1' } } } }";
+      "{ gateway: { auth: { token: 'hush' } }, mcp: { servers: { db: { command: 'db', args: ['postgres://ann:hush@127.0.0.1'] } } } }";
     const file = write(home, '.troupe/troupe.json5', text);
     const shown = await runProgram(['config', 'show', '--port', '7'], { home });
     expect(shown.stdout).toContain('gateway.port = 7  (--port)\n');
     expect(shown.stdout).toContain(`gateway.auth.token = "***"  (${file}:1:22)\n`);
     expect(shown.stdout).toContain('log.level = "info"  (default)\n');
-    expect(shown.stdout).toContain('"http://***@127.0.0.1"');
+    expect(shown.stdout).toContain('"postgres://***@127.0.0.1"');
     const json = await runProgram(['config', 'show', '--json'], { home });
     expect(JSON.parse(json.stdout)).toMatchObject({ config: { gateway: { port: 18_789 } } });
     expect(shown.stdout + json.stdout).not.toContain('hush');

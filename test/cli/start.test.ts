@@ -53,6 +53,9 @@ describe('troupe start', () => {
     const elsewhere = { home, env: { TROUPE_PORT: port } };
     for (const args of [['agent', '-m', 'hi'], ['channels'], ['health'], ['open', '--no-browser']])
       expect(await runProgram(args, elsewhere)).toMatchObject({ code: 0, stderr: '' });
+    expect(await runProgram(['upgrade', 'status'], elsewhere)).toMatchObject({ code: 0 });
+    const machine = startProgram(['node', 'run', '--exec', 'off'], elsewhere);
+    await eventually(() => expect(machine.stdout).toContain('connected'));
     const check = await runProgram(['config', 'check'], elsewhere);
     expect(check).toMatchObject({ code: 2 });
     expect(check.stderr).toContain('the environment variable ONLY_HERE is not set');

@@ -4,13 +4,14 @@ import { knownSecrets } from '../../installation/known-secrets.ts';
 import { load } from '../runtime/config/folder.ts';
 
 const CONFIG = `{
-  channels: { telegram: { accounts: { home: { token: 'token-of-a-bot', apiUrl: 'http://me:key-in-an-address@127.0.0.1:1' } } } },
+  channels: { telegram: { accounts: { home: { token: 'token-of-a-bot' } } } },
   gateway: { auth: { token: 'token-of-the-gateway' } },
   skills: { env: { KEY: 'value-of-a-skill' } },
   models: { providers: { house: {
     api: 'openai-completions', baseUrl: 'http://127.0.0.1:1', apiKey: 'key-of-a-provider',
     headers: { 'x-key': 'key-in-a-header' }, models: [{ id: 'm' }] } } },
-  tools: { web: { search: { provider: 'searxng', baseUrl: 'http://key%40of-an-address@127.0.0.1:1' } } },
+  mcp: { servers: { db: { command: 'db', args: [
+    'postgres://me:key-in-an-address@127.0.0.1:1', '--url=http://key%40of-an-address@127.0.0.1:1', 'amqp://me:key@with-at@127.0.0.1'] } } },
   tenants: { acme: { token: 'token-of-acme', skills: { env: { KEY: 'value-of-acme' } } } },
 }`;
 
@@ -28,6 +29,7 @@ it('are all secrets of the schema, logins of addresses, and keys of the environm
     'key-in-an-address',
     'key@of-an-address',
     'key%40of-an-address',
+    'key@with-at',
   ];
   expect(known).toEqual(expect.arrayContaining(expected));
   expect(known).not.toContain('/home/me-and-mine');

@@ -272,11 +272,19 @@ function approvalId(context: SessionContext): string {
   return `${safe(runId)}.${safe(id)}.${unique}`;
 }
 
+/**
+ * The run withdraws its question when it ends: no later time may be promised. A limit that is over
+ * is not the run's: its timer does not count the time in which the machine was suspended.
+ */
+const remainingMs = (context: SessionContext, now: number): number => {
+  const left = timeLimitOf(context) - now;
+  return left > 0 ? left : Infinity;
+};
+
 export function ask({ context, event: cause }: ActionArgs): ActionResult {
   const { id: callId, name, question } = headOf(context)!;
   const { command, detail, pattern } = question!;
-  // The run withdraws its question when it ends: no later time may be promised.
-  const forMs = Math.max(1, Math.min(question!.forMs, timeLimitOf(context) - nowOf(cause)));
+  const forMs = Math.min(question!.forMs, remainingMs(context, nowOf(cause)));
   const id = approvalId(context);
   const title = firstOf(`${context.agentId} wants to run: ${command}`, TITLE_CHARACTERS_MAX);
   const event: ApprovalAsk = {

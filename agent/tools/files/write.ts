@@ -43,14 +43,24 @@ export const createWriteTool = (): Tool =>
       }),
   });
 
+/**
+ * Without the line ends and trailing spaces of a person's editor, which a model does not repeat.
+ */
+const linesOf = (text: string): string =>
+  text
+    .replace(/^\uFEFF/, '')
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n');
+
 /** @throws PathRefused for the notes of a day, unless `content` begins with those in the file */
 async function keepNotes(root: string, at: WorkspacePath, content: string): Promise<void> {
   if (!isDailyLog(relative(await realpath(root), at.path))) return;
   if (!(await lstat(at.path).catch(() => undefined))?.isFile()) return;
   const file = await openToRead(root, at);
   try {
-    const notes = (await file.readFile('utf8')).trimEnd();
-    if (content.startsWith(notes)) return;
+    const notes = linesOf(await file.readFile('utf8')).trimEnd();
+    if (linesOf(content).startsWith(notes)) return;
   } finally {
     await file.close();
   }

@@ -107,7 +107,7 @@ export function showValue(value: unknown, schema?: TSchema): string {
 
 /** Without a URL's user and password: a secret in a place that is not meant for one. */
 export const withoutLogin = (text: string): string =>
-  text.replaceAll(/:\/\/[^\s/@]*@/g, `://${redacted}@`);
+  text.replaceAll(/:\/{2,}[^\s/?#]*@/g, `://${redacted}@`);
 
 /** What a schema allows, in words. */
 export function allowed(schema: TSchema): string {

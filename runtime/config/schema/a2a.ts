@@ -134,8 +134,8 @@ const outstanding = section('what may be under way at one gateway, each way', {
 
 const s3 = record('an S3-compatible store', {
   endpoint: Type.String({
-    pattern: '^https?://[^\\s/]+(/[^\\s]*)?$',
-    'x-allowed': 'an http:// or https:// URL',
+    pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
+    'x-allowed': 'an http:// or https:// URL without a user name or password',
     description: 'where it is; the bucket is put behind it as a folder',
   }),
   region: Type.String({ minLength: 1, default: 'us-east-1', description: 'region to sign for' }),

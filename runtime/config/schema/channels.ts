@@ -11,10 +11,7 @@ import { isSecret, oneOf, record, requestUrl, secret, section } from './fields.t
 const senders = (description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { default: [], description });
 
-const url = (description: string) =>
-  Type.Optional(
-    Type.String({ pattern: '^https?://', 'x-allowed': 'an http or https URL', description }),
-  );
+const url = (description: string) => Type.Optional(requestUrl(description));
 
 /** What accounts of every channel have. */
 const common = {
@@ -116,7 +113,7 @@ const messengers = {
   }),
   webhook: channel('programs that send and receive messages over HTTP (Standard Webhooks)', {
     secret: secret('key of the signatures, `whsec_…` or a text of at least 24 characters'),
-    url: Type.Optional(requestUrl('where replies are posted. Default: replies are not sent')),
+    url: url('where replies are posted. Default: replies are not sent'),
   }),
 };
 

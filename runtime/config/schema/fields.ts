@@ -39,7 +39,7 @@ export const oneOf = <const W extends readonly string[]>(words: W, options: Sche
  */
 export const requestUrl = (description: string) =>
   Type.String({
-    pattern: '^https?://[^\\s/?#@]+([/?#].*)?$',
+    pattern: '^https?://([^\\s/?#@:[\\]]+|\\[[^\\s/?#@\\]]+\\])(:\\d*)?([/?#].*)?$',
     'x-allowed': 'an http:// or https:// URL without a user name or password',
     description,
   });

@@ -3,7 +3,7 @@
  * installation adds.
  */
 import { Type } from '@sinclair/typebox';
-import { applied, oneOf, secret, section } from './fields.ts';
+import { applied, oneOf, requestUrl, secret, section } from './fields.ts';
 import { a2aTools } from './remote-agents.ts';
 import { execPolicyDefaults } from './runs.ts';
 import { agentToAgentAccess } from './talk.ts';
@@ -51,11 +51,7 @@ const web = section('the web', {
     ),
     apiKey: Type.Optional(secret('key of the provider; searxng needs none')),
     baseUrl: Type.Optional(
-      Type.String({
-        pattern: '^https?://[^\\s/]+',
-        'x-allowed': 'an http:// or https:// URL',
-        description: 'URL of the provider; required for searxng, the others have their own',
-      }),
+      requestUrl('URL of the provider; required for searxng, the others have their own'),
     ),
   }),
   allowPrivate: Type.Array(Type.String({ minLength: 1, pattern: '^\\S+$' }), {

@@ -119,6 +119,15 @@ describe('a call that needs an approval', () => {
     }
   });
 
+  it('bug: after the machine had slept, the time for the decision was over at once', () => {
+    const session = new Driven();
+    session.begin('r1');
+    // The time limit does not count the sleep, so the run continues.
+    session.pass(200_000);
+    const { tells } = session.done('model', answer([call('a', { question })]));
+    expect(tells).toMatchObject([{ event: { forMs: 9_000 } }]);
+  });
+
   it('needs no further approval when it is always allowed', () => {
     const { decide } = asking();
     const { tells } = decide({ state: 'allowed', decision: 'allow-always' });

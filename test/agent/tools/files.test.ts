@@ -112,6 +112,17 @@ describe('write', () => {
     expect((await write('else', 'memory/plans.md')).isError).toBeUndefined();
   });
 
+  it('bug: notes of a day that a person had edited could not be written any more', async () => {
+    mkdirSync(join(bench.workspace, 'memory'));
+    const path = 'memory/2026-11-30.md';
+    put(path, '\uFEFF# 2026-11-30\r\n\r\n- one  \r\n- two\r\n');
+    const write = (content: string) => bench.call('write', { path, content });
+    expect(await write('# 2026-11-30\n\n- one\n- three\n')).toMatchObject({ isError: true });
+    const whole = '# 2026-11-30\n\n- one\n- two\n- three\n';
+    for (const content of [whole, whole]) expect((await write(content)).isError).toBeUndefined();
+    expect(got(path)).toBe(whole);
+  });
+
   it('refuses a folder, and a file in place of a folder', async () => {
     mkdirSync(join(bench.workspace, 'folder'));
     put('file', '');

@@ -24,11 +24,11 @@ const TALK = 'The blue heron nests at dawn';
 const PERSONA = 'You are Griselda the careful archivist';
 
 const CONFIG = `{
-  tools: { web: { search: { provider: 'searxng', baseUrl: 'http://u:${SECRETS.inUrl}@127.0.0.1:9' } } },
+  a2a: { publicUrl: 'http://u:${SECRETS.inUrl}@127.0.0.1:9' },
   agents: { agents: [{ id: 'main', purpose: '${PERSONA}' }] },
   models: { providers: { anthropic: { apiKey: '${SECRETS.inConfig}' },
     own: { api: 'openai-completions', baseUrl: 'http://127.0.0.1:9/v1', apiKey: { env: 'OWN_KEY' } } } },
-  mcp: { servers: { files: { enabled: false, command: 'node', args: ['--api-key', '${SECRETS.inArguments}'] },
+  mcp: { servers: { files: { enabled: false, command: 'node', args: ['--api-key', '${SECRETS.inArguments}', 'postgres://u:${SECRETS.inUrl}@127.0.0.1:9'] },
     far: { enabled: false, url: 'https://mcp.example/x', headers: { authorization: '${SECRETS.inHeader}' } } } },
 }`;
 
