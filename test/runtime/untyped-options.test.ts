@@ -59,7 +59,7 @@ test('a message without a sender, and an ask without a time, are refused', async
     kind: 'refused',
     error: { code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) },
   });
-  // Bug: a directive from a sender without roles stopped its shard for good.
+  // Bug: a directive from a sender without roles stopped its shard permanently.
   for (const options of [undefined, {}, { principal: 'ada' }, { principal: { sub: 'ada' } }])
     expect(await system.tell(lamp, event, options as never)).toMatchObject(
       refused(/add the option principal/),

@@ -81,7 +81,7 @@ test('appends and writes continue during scrubs, and nothing of them is lost', a
 });
 
 // Bug: it read, and wrote, the data file of a store that was closed.
-test('a scrub does not go on when the store is closed', async () => {
+test('a scrub ends when the store is closed', async () => {
   for (let ticks = 0; ticks < 40; ticks++) {
     const store = await openEmbeddedStore({ path, durability: 'process' });
     await store.log.append('kept', bytes(KEPT));
