@@ -22,7 +22,7 @@ import { checkClientKey } from './shard/turn/keys.ts';
 import { roughBytes } from './shard/limits.ts';
 import type { WriteFormat } from './shard/commit/record-format.ts';
 import { type MailEntry, type OutItem, type Outcome, encodeMail } from './shard/commit/records.ts';
-import type { AskAnswer, SendOptions, ShardStatus, TellAnswer } from './system.ts';
+import type { AskAnswer, Principal, SendOptions, ShardStatus, TellAnswer } from './system.ts';
 
 /** A message from outside is at most this many encoded bytes. */
 export const MESSAGE_BYTES_MAX = 4 * 2 ** 20;
@@ -338,7 +338,8 @@ const hashOf = (bytes: Uint8Array): string => hash('sha256', bytes, 'base64url')
 
 /** Of a program in JavaScript. @throws TroupeError INVALID_ARGUMENT */
 function checkSender(options: SendOptions | undefined): void {
-  if (typeof options?.principal?.sub !== 'string')
+  const { sub, roles } = (options?.principal ?? {}) as Partial<Principal>;
+  if (typeof sub !== 'string' || !Array.isArray(roles))
     throw refusal(
       'INVALID_ARGUMENT',
       'the message has no sender: add the option principal: { sub, roles }',

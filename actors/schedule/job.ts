@@ -124,18 +124,28 @@ export function take(args: Args): Partial<ScheduleContext> {
   const { context, event } = args;
   if (event.type !== 'schedule.put') return {};
   const { now } = event.meta;
+  const wall = wallOf(event.meta);
   const set = jobAfter(args, event) as ScheduleJob;
-  const isSame = isOn(args) && context.job !== null && isSameWhen(set.when, context.job.when);
-  const cursor = isSame ? context.cursor : wallOf(event.meta);
+  const isSame =
+    isOn(args) &&
+    context.job !== null &&
+    !wasWrong(context.cursor, wall) &&
+    isSameWhen(set.when, context.job.when, wall);
+  const cursor = isSame ? context.cursor : wall;
   const when = isSame ? context.job.when : begun(set.when, cursor);
   const createdAt = context.job ? context.createdAt : now;
   return planned({ ...context, job: { ...set, when }, createdAt, updatedAt: now, cursor });
 }
 const begun = (when: When, cursor: number): When =>
   when.kind === 'every' ? { ...when, from: when.from ?? cursor } : when;
-/** The present times continue then: a repeated request does not move the next one. */
-const isSameWhen = (wanted: When, present: When): boolean =>
-  sorted(present.kind === 'every' ? { from: present.from, ...wanted } : wanted) === sorted(present);
+/**
+ * The present times continue then: a repeated request does not move the next one, unless they have
+ * not begun.
+ */
+const isSameWhen = (wanted: When, present: When, wall: number): boolean => {
+  const hasBegun = present.kind === 'every' && present.from !== undefined && present.from <= wall;
+  return sorted(hasBegun ? { from: present.from, ...wanted } : wanted) === sorted(present);
+};
 const sorted = (when: object): string => JSON.stringify(Object.entries(when).toSorted());
 
 /** A job that is enabled again continues with future times. */
@@ -193,10 +203,11 @@ export function replan({ context, event }: Args): Partial<ScheduleContext> {
   const now = wallOf(event.meta);
   return planned({
     ...context,
-    cursor: context.cursor - now > CORRECTION_MS ? now : context.cursor,
+    cursor: wasWrong(context.cursor, now) ? now : context.cursor,
   });
 }
 const CORRECTION_MS = 3 * 3_600_000;
+const wasWrong = (cursor: number, wall: number): boolean => cursor - wall > CORRECTION_MS;
 
 /** The due times that have passed, oldest first, and those for which the job fires. */
 function dueNow({ context, event }: Args): { passed: readonly number[]; fireFor?: number } {

@@ -79,7 +79,10 @@ export class Run implements RunPort {
     this.#clients = new Clients(this);
     const last = plan.load.reduce((ms, [, { at = 0 }]) => Math.max(ms, at), 0);
     this.#untilMs = last + setup.restMs;
+    let early: SimulatedMessage[] | undefined = [];
     const send = (message: SimulatedMessage) => {
+      // From services or tools that are being made: the types are not known yet.
+      if (early) return void early.push(message);
       const fault = this.#faultOf(message);
       if (fault !== undefined) return this.fail('a client sends', fault);
       const at = this.clock.monotonicMs() + (message.at ?? 0);
@@ -98,6 +101,13 @@ export class Run implements RunPort {
     for (const [n, message] of plan.load) {
       const fault = this.#faultOf(message);
       if (fault !== undefined) throw new TypeError(`message ${n} of load: ${fault}`);
+    }
+    const sent = early;
+    early = undefined;
+    for (const message of sent) {
+      const fault = this.#faultOf(message);
+      if (fault !== undefined) throw new TypeError(`a message of services or tools: ${fault}`);
+      send(message);
     }
   }
 

@@ -88,9 +88,13 @@ export class Checkpointer {
     return this.#isDirty ? this.#run() : true;
   }
 
-  /** Runs work while no batch is written. Changes wait in memory meanwhile. */
+  /**
+   * Runs work while no batch is written. Changes wait in memory meanwhile, and `close` for its end.
+   * @throws TroupeError UNAVAILABLE when closed: the rows may belong to another process then
+   */
   async alone(work: () => Promise<void>): Promise<void> {
     while (this.#running) await this.#running;
+    if (this.#isClosed) throw new TroupeError('UNAVAILABLE', 'the store is closed');
     const working = work();
     const ended = () => {
       this.#running = undefined;

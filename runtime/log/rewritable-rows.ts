@@ -43,7 +43,7 @@ export class RewritableRows implements Rows {
   #present: OpenRows;
   /** why the rows cannot be used until the program is started again */
   #lost: RowsLost | undefined;
-  /** ranges that are being read, and why one of them cannot be read to its end */
+  /** ranges that are being read from the present file, and why one cannot be read to its end */
   readonly #frozen = new Set<{ why: string }>();
   /** rows that were read from them */
   #steps = 0;
@@ -118,6 +118,7 @@ export class RewritableRows implements Rows {
   /** No read comes between: nothing here waits. */
   #openAgain(lastTransaction: number, cause: unknown): void {
     try {
+      this.#frozen.clear();
       this.#present.abandon();
       this.#present = this.#open(this.#path);
       const found = this.#present.lastTransaction;
@@ -158,6 +159,8 @@ export class RewritableRows implements Rows {
     // Nothing runs between the last look and the change.
     for (const reader of this.#frozen)
       reader.why = `it was written again, and no row was read for ${this.#idleMs} ms`;
+    // No later rewrite waits for readers that were left with a former file.
+    this.#frozen.clear();
     const former = this.#present;
     this.#present = next;
     await former.close();

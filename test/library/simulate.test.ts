@@ -330,6 +330,24 @@ test('a message that a service sends to no actor breaks a rule', async () => {
   expect(failure).toMatchObject({ rule: 'a client sends', why: /type 'bil'/ });
 });
 
+// Bug: the types of the actors were not known yet.
+test('services may send a message while they are made', async () => {
+  const run = (type: string) =>
+    simulate({
+      actors: [bill],
+      load: [],
+      runs: 1,
+      print: () => {},
+      services: (world) => {
+        world.send({ to: address('default', type, '1'), event: { type: 'bill.pay' }, at: 5 });
+        return { charge: async () => {} };
+      },
+      atRest: { 'it is sent': ({ answers }) => answers.length === 1 },
+    });
+  expect((await run('bill')).failure).toBeUndefined();
+  await expect(run('bil')).rejects.toThrow('a message of services or tools: no actor has the type');
+});
+
 test('a failure that does not happen again says so, with the first history', async () => {
   const load = [{ to: address('default', 'bill', '1'), event: { type: 'bill.pay', amount: 1 } }];
   let rests = 0;

@@ -6,6 +6,10 @@ import { afterAll, expect, test } from 'vitest';
 import { setup } from 'xstate';
 import { createSystem, defineActor, openEmbedded } from '../../library/index.ts';
 import { address, parseAddress } from '../../protocols/address.ts';
+import { mailboxSubject } from '../../protocols/subjects.ts';
+import { encodeMail } from '../../runtime/shard/commit/records.ts';
+import type { Principal } from '../../runtime/system.ts';
+import { eventually } from './eventually.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'troupe-untyped-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -55,7 +59,8 @@ test('a message without a sender, and an ask without a time, are refused', async
     kind: 'refused',
     error: { code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) },
   });
-  for (const options of [undefined, {}, { principal: 'ada' }])
+  // Bug: a directive from a sender without roles stopped its shard permanently.
+  for (const options of [undefined, {}, { principal: 'ada' }, { principal: { sub: 'ada' } }])
     expect(await system.tell(lamp, event, options as never)).toMatchObject(
       refused(/add the option principal/),
     );
@@ -65,5 +70,20 @@ test('a message without a sender, and an ask without a time, are refused', async
     ).toMatchObject(refused(/timeoutMs is/));
   expect(system.inspect(lamp)).toBeUndefined();
   await expect(system.actors.history(lamp, { limit: 0 })).rejects.toThrow(/limit is 0/);
+  await system.stop();
+});
+
+test('a stored directive from a sender without roles stops no shard', async () => {
+  const ports = await openEmbedded({ path: join(home, 'stored') });
+  const { log, cell } = ports.store;
+  const system = await createSystem({ ...ports, actors, shards: 1 });
+  await system.tell(lamp, event, { principal });
+  await eventually(() => expect(system.status()[0]).toMatchObject({ mailFloor: 1 }));
+  const sender = { sub: 'ada' } as Principal;
+  const item = { to: lamp, id: '1', event: { type: 'sys.pause' }, hops: 0, principal: sender };
+  const notAfter = Date.now() + 60_000;
+  const entry = { kind: 'client', cell, item, payloadHash: '', notAfter, ttlMs: 60_000 } as const;
+  await log.append(mailboxSubject('local', 0, 'control'), encodeMail(entry));
+  await eventually(() => expect(system.status()[0]).toMatchObject({ state: 'owned', ctlFloor: 1 }));
   await system.stop();
 });

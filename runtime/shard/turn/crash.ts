@@ -202,5 +202,7 @@ function restart(t: TurnContext, resident: ActivatedActor, item: OutItem): void 
 
 function mayDirect(t: TurnContext, resident: ActivatedActor, item: OutItem): boolean {
   if (item.from) return item.from === (resident.actor.supervisor ?? t.world.supervisor);
-  return item.principal?.roles.includes('operator') ?? false;
+  // Earlier programs accepted a sender without roles: it must not stop the shard.
+  const roles: unknown = item.principal?.roles;
+  return Array.isArray(roles) && roles.includes('operator');
 }

@@ -1,25 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { scheduleMachine } from '../../../actors/schedule/machine.ts';
 import type { ScheduleContext } from '../../../actors/schedule/job.ts';
 import { withPlaces } from '../../../actors/schedule/migrate.ts';
 import {
   JOB_RETENTION_MS,
   type MissedPolicy,
   RUNS_KEPT,
-  scheduleAddress,
   type ScheduleJob,
   type When,
 } from '../../../protocols/schedule.ts';
-import type { Message, Reply, Tell } from '../../../protocols/statechart.ts';
-import {
-  initialState,
-  fired,
-  type Live,
-  settled,
-  step,
-  type Step,
-} from '../../../runtime/statechart/host.ts';
-import { explore, requestsOf, exploreRandomly } from '../../charts/coverage.ts';
+import { explore, exploreRandomly } from '../../charts/coverage.ts';
+import { Hand, HOUR, MINUTE, START } from './hand.ts';
 import { exploration } from './walk.ts';
 
 describe('the schedule statechart', () => {
@@ -31,87 +21,6 @@ describe('the schedule statechart', () => {
     expect(exploreRandomly(exploration, 60)).toBe(60);
   });
 });
-
-const START = Date.parse('2026-03-01T00:00:00Z');
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const self = scheduleAddress('default', 'mail');
-
-/**
- * One job that a test steps by hand; the test controls the time, also while the system is stopped.
- */
-class Hand {
-  live: Live;
-  now = START;
-  /** how far the clock was set back */
-  aheadMs = 0;
-  sent: Message[] = [];
-  #ids = 0;
-
-  constructor(job: Partial<ScheduleJob> & { when: When }) {
-    const input = { self, tenant: 'default', key: 'mail', now: START };
-    this.live = initialState(scheduleMachine, input, { id: 'm0', now: START, self }).live;
-    this.say({ type: 'schedule.put', job: { agentId: 'main', text: 'look', ...job } });
-  }
-
-  get context(): ScheduleContext {
-    return this.live.snapshot.context as ScheduleContext;
-  }
-
-  say(event: Message): Reply | undefined {
-    const meta = { ...this.#meta(), reply: { id: `a${this.#ids}` } };
-    return requestsOf<Reply>(
-      this.#take(step(scheduleMachine, this.live, { event: { ...event, meta } }, this.now))
-        .requests,
-      'reply',
-    )[0];
-  }
-
-  /** The actor is active again at `now`, or only late: every timer that is due fires. */
-  comeTo(now: number): void {
-    this.now = now;
-    for (;;) {
-      const due = Object.entries(this.live.timers).find(
-        ([, timer]) => !timer.fired && timer.due <= this.now,
-      );
-      if (!due) return;
-      const cause = fired(this.live, due[0], due[1].key, this.#meta());
-      this.#take(step(scheduleMachine, this.live, cause, this.now));
-      if (this.live.jobs['look']) this.looked(null);
-    }
-  }
-
-  looked(output: unknown): void {
-    const { key } = this.live.jobs['look']!;
-    this.#take(
-      step(scheduleMachine, this.live, settled('look', key, output, this.#meta()), this.now),
-    );
-  }
-
-  /** Ends the active run. */
-  end(how: object = { status: 'ok' }): void {
-    while (!this.live.jobs['look']) {
-      const [id, timer] = Object.entries(this.live.timers).find(([, one]) => !one.fired)!;
-      this.now = Math.max(this.now, timer.due);
-      this.#take(
-        step(scheduleMachine, this.live, fired(this.live, id, timer.key, this.#meta()), this.now),
-      );
-    }
-    this.looked({ endedAt: this.now, ...how });
-  }
-
-  get runIds(): unknown[] {
-    return this.sent.map(({ runId }) => runId);
-  }
-
-  #meta = () => ({ id: `m${++this.#ids}`, now: this.now, self, aheadMs: this.aheadMs });
-  #take(made: Step): Step {
-    if (made.outcome === 'failed') throw new Error(made.error?.message);
-    this.live = made.live;
-    for (const { event } of requestsOf<Tell>(made.requests, 'tell')) this.sent.push(event);
-    return made;
-  }
-}
 
 const runsOf = (hand: Hand) =>
   (hand.say({ type: 'schedule.runs' })!.result as { runs: { dueAt?: number; status: string }[] })
@@ -361,6 +270,23 @@ describe('a job whose clock was set back', () => {
     expect(hand.sent).toEqual([]);
     hand.comeTo(hand.now + 1);
     expect(hand.runIds).toEqual([`mail.${at}`]);
+  });
+
+  // Bug: a job that was set with a wrong clock kept its times when it was set again.
+  it.each<When>([
+    { kind: 'every', everyMs: HOUR },
+    { kind: 'cron', expression: '0 * * * *' },
+  ])('by days fires in the next hour when it is set again: %j', (when) => {
+    const hand = new Hand({ when });
+    hand.comeTo(START + 50 * HOUR);
+    hand.end();
+    hand.aheadMs = 48 * HOUR;
+    hand.say({ type: 'schedule.put', job: { agentId: 'main', text: 'look', when } });
+    expect(hand.context.nextAt).toBeLessThanOrEqual(hand.now - hand.aheadMs + HOUR);
+    const again = new Hand({ when });
+    again.aheadMs = 48 * HOUR;
+    again.say({ type: 'schedule.put', job: { agentId: 'main', text: 'look', when } });
+    expect(again.context.nextAt).toBe(START - 48 * HOUR + HOUR);
   });
 
   it('by an hour waits for the clock and fires once for each time', () => {

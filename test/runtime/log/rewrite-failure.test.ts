@@ -57,3 +57,21 @@ test('a rewrite waits for a range that is read, and not for one that is not', as
   expect([...range()]).toHaveLength(40);
   await rows.commit([{ table: 'state', key: Buffer.from([99]), value: Buffer.from([99]) }]);
 });
+
+// Bug: each later erasure waited for it, too.
+test('a range that was left without its end holds up one rewrite', async () => {
+  const path = await temporaryFolder();
+  onTestFinished(() => removeFolder(path));
+  const idleMs = 1_000;
+  const rows = new RewritableRows(path, (folder) => new LmdbRows(folder, 2 ** 26), idleMs);
+  onTestFinished(() => rows.close());
+  const keys = [Buffer.from([1]), Buffer.from([2])];
+  await rows.commit(keys.map((key) => ({ table: 'state', key, value: key })));
+  const left = rows.frozen('state', { from: keys[0]!, to: Buffer.from([9]) })[Symbol.iterator]();
+  left.next();
+  await (await rows.rewrite())();
+  const since = performance.now();
+  await (await rows.rewrite())();
+  expect(performance.now() - since).toBeLessThan(idleMs);
+  expect(() => left.next()).toThrow('read them again');
+});

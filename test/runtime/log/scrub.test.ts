@@ -79,3 +79,16 @@ test('appends and writes continue during scrubs, and nothing of them is lost', a
   expect(readdirSync(path).filter((name) => name.startsWith('rewrite-'))).toEqual([]);
   await again.close();
 });
+
+// Bug: it read, and wrote, the data file of a store that was closed.
+test('a scrub ends when the store is closed', async () => {
+  for (let ticks = 0; ticks < 40; ticks++) {
+    const store = await openEmbeddedStore({ path, durability: 'process' });
+    await store.log.append('kept', bytes(KEPT));
+    const ended = store.scrub().catch((error: unknown) => String(error));
+    for (let tick = 0; tick < ticks; tick++) await new Promise((next) => setImmediate(next));
+    await store.close();
+    expect((await ended) ?? 'it is closed').toMatch(/is closed$/);
+    expect(readdirSync(path).filter((name) => name.startsWith('rewrite-'))).toEqual([]);
+  }
+});
