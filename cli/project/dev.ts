@@ -125,7 +125,10 @@ class Program {
         stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
       });
       this.#child = child;
-      child.on('message', (message) => this.#onReport((message ?? {}) as Partial<DevReport>));
+      child.on('message', (message) => {
+        // A program that is being replaced no longer counts.
+        if (this.#child === child) this.#onReport((message ?? {}) as Partial<DevReport>);
+      });
       // After its messages.
       child.on('close', (code, signal) => {
         if (this.#child !== child) return;
