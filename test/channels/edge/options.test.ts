@@ -1,4 +1,4 @@
-/** What entry points can ask of the Edge beside the envelope: no order, and another wait. */
+/** What a request can ask beside its work: no order, another wait, more time for its task. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Edge } from '../../../channels/edge/edge.ts';
 import { envelope, errorOf, openRealTasks, type RealTasks, sender, taskOf } from './real-tasks.ts';
@@ -38,3 +38,23 @@ test('an answer comes with `until` when the task waits, or as it is when the cli
   real.gate.open(gate.idempotency_key);
   expect(taskOf(await send(holding, { until: { signal } })).state).toBe('SUCCEEDED');
 });
+
+test('an envelope may request more time than its action has, and not less', async () => {
+  const asking = (eta_sec: number) =>
+    envelope({ payload: { schema_version: '1.0', text: '', eta_sec } });
+  expect(taskOf(await send(asking(900))).eta_sec).toBe(900);
+  expect(taskOf(await send(asking(1))).eta_sec).toBe(300);
+  expect(taskOf(await send(asking(1e9))).eta_sec).toBe(86_400);
+});
+
+test.each(['test.ask_word', 'test.keep_form'])(
+  'requests a valid time, if the schema of %s, closed or open, has no field for it',
+  async (action) => {
+    const asking = (eta_sec: unknown) =>
+      envelope({ action, payload: { schema_version: '1.0', eta_sec } });
+    expect(taskOf(await send(asking(900), { waitMs: 0 })).eta_sec).toBe(900);
+    const errors = [{ path: '/payload/eta_sec' }];
+    for (const wrong of [0, 1.5, 'soon', 1e9, null])
+      expect(errorOf(await send(asking(wrong))).details).toMatchObject({ errors });
+  },
+);
