@@ -26,7 +26,7 @@ process.once('SIGUSR2', () => {
     if (targetOf(name).endsWith('.wal')) closeSync(Number(name));
 });
 `;
-const HEEDLESS = `
+const WITHOUT_HANDLER = `
 import { startTroupe } from 'troupe/agents';
 await startTroupe({ data: 'data', port: 0 });
 `;
@@ -38,7 +38,7 @@ function project(): string {
   for (const [path, text] of Object.entries(files))
     write(folder, path, path === 'src/main.js' ? text.replace('18_790', '0') : text);
   write(folder, 'src/breaks.js', BREAKS);
-  write(folder, 'src/heedless.js', `import './breaks.js';${HEEDLESS}`);
+  write(folder, 'src/without-handler.js', `import './breaks.js';${WITHOUT_HANDLER}`);
   write(folder, 'node_modules/@sinclair/.keep', '');
   symlinkSync(root, join(folder, 'node_modules/troupe'));
   for (const name of ['xstate', '@sinclair/typebox'])
@@ -48,7 +48,7 @@ function project(): string {
 
 it.skipIf(process.platform !== 'linux').each([
   ['of troupe init', ['--import', './src/breaks.js', 'src/main.js']],
-  ['that troupe dev runs', [join(root, 'bin/troupe.js'), 'dev', 'src/heedless.js']],
+  ['that troupe dev runs', [join(root, 'bin/troupe.js'), 'dev', 'src/without-handler.js']],
 ])('a program %s', async (_, args) => {
   const folder = project();
   const env = { HOME: folder, PATH: process.env['PATH'], NO_COLOR: '1' };
