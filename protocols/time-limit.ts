@@ -10,7 +10,7 @@ export const signalWithin = (signal: AbortSignal, limitMs: number): AbortSignal 
 
 /**
  * The response, with a body that fails with the signal's reason when it aborts, and then ends the
- * connection. `fetch` does so only until the garbage collector removes its request.
+ * connection. `fetch(new Request(…))` does so only until the garbage collector removes the request.
  */
 export const abortableBody = (response: Response, signal: AbortSignal): Response =>
   response.body === null
