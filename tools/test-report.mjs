@@ -7,6 +7,8 @@ import { writeFileSync } from 'node:fs';
 import { recordSeconds } from './test-files.mjs';
 
 const skipOf = (test) => ({ name: test.fullName, why: test.result().note });
+const passedIn = (module) =>
+  [...module.children.allTests()].filter((test) => test.result().state === 'passed').length;
 const firstLine = (error) => String(error?.message ?? error).split('\n')[0];
 const failureOf = (where, name, [error]) =>
   `${where}${name ? ` > ${name}` : ''}: ${firstLine(error)}`;
@@ -33,6 +35,10 @@ export default class TestReport {
           failureOf(error.VITEST_TEST_PATH ?? 'no test', 'unhandled error', [error]),
         ),
       ],
+      failedFiles: modules
+        .filter((module) => module.state() === 'failed')
+        .map((module) => ({ path: fileOf(module), passed: passedIn(module) })),
+      errors: errors.length,
       unfinished: count('pending'),
       skipped: skipped.map(skipOf),
     };
