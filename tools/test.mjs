@@ -2,7 +2,8 @@
  * `npm test`: installs missing dependencies, builds a stale dist/, fetches a nats-server, and runs
  * every test that can run on this machine. It prints what could not run and why, and ends with the
  * plain line `N passed, N failed[, N skipped]`. Arguments are passed to vitest: `npm test --
- * test/runtime`. With CI set, few failed files run again, alone, and what fails only once is listed.
+ * test/runtime`. With CI set, few failed files run again, alone, and what fails only once is
+ * listed.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -49,8 +50,8 @@ function runVitest(args) {
 }
 
 /**
- * Runs few failed files again, alone. A test that then passes depends on how busy the machine is: it
- * counts as passed, and is listed, because it should be repaired.
+ * Runs few failed files again, alone. A test that then passes depends on how busy the machine is:
+ * it counts as passed, and is listed, because it should be repaired.
  */
 function runFailedAgain(result) {
   const { failedFiles, errors, unfinished, passed, failures } = result;

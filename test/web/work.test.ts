@@ -115,7 +115,7 @@ test('the answer of a command is shown separately', async () => {
   await page.getByText('What shall we do?').waitFor();
 });
 
-test('images are picked, can be removed, and are sent with the message', async () => {
+test('images are picked, can be removed, and are sent with a message or alone', async () => {
   const page = await online();
   const png = Buffer.from(
     'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -127,10 +127,18 @@ test('images are picked, can be removed, and are sent with the message', async (
   await page.getByRole('button', { name: 'Remove one.png' }).click();
   await say(page, 'what is this?');
   await running();
-  const received = web.system.asked.find(({ event }) => event.type === 'session.receive')?.event;
-  expect(received?.['images']).toEqual([{ mimeType: 'image/png', data: png.toString('base64') }]);
+  const received = () => web.system.asked.filter(({ event }) => event.type === 'session.receive');
+  const images = [{ mimeType: 'image/png', data: png.toString('base64') }];
+  expect(received()[0]?.event).toMatchObject({ text: 'what is this?', images });
   await page.getByText('1 image', { exact: true }).waitFor();
   expect(await page.locator('.images img').count()).toBe(0);
+
+  const send = page.getByRole('button', { name: 'Send' });
+  expect(await send.isDisabled()).toBe(true);
+  await page.locator('input[type=file]').setInputFiles([file('three.png')]);
+  await send.click();
+  const alone = await eventually(() => received()[1], 'the image without a text');
+  expect(alone.event).toMatchObject({ text: '', images });
 });
 
 test('a running tool shows the end of its output, a failed one its error and duration', async () => {

@@ -35,9 +35,10 @@ export const Composer = (props: {
     change({ text: insert.text });
     field.current?.focus();
   }, [insert]);
+  const isEmpty = !(text.trim() || images.length);
   const send = (event?: Event) => {
     event?.preventDefault();
-    if (text.trim() === '') return;
+    if (isEmpty) return;
     const unknown = unknownCommandIn(text, commands);
     if (unknown !== undefined) return refuse(strings.unknownCommand(unknown));
     onSend(text.trim(), images);
@@ -63,7 +64,15 @@ export const Composer = (props: {
           onFiles={add}
         />
         {busy && <StopButton online={online} onStop={onStop} />}
-        <SendButton disabled={text.trim() === ''} />
+        <button
+          type="submit"
+          class="send"
+          aria-label={strings.send}
+          title={strings.send}
+          disabled={isEmpty}
+        >
+          <Icon name="send" />
+        </button>
       </div>
       <p id="hint">{strings.hint}</p>
     </form>
@@ -103,18 +112,6 @@ const Field = (props: {
     />
   );
 };
-
-const SendButton = ({ disabled }: { disabled: boolean }) => (
-  <button
-    type="submit"
-    class="send"
-    aria-label={strings.send}
-    title={strings.send}
-    disabled={disabled}
-  >
-    <Icon name="send" />
-  </button>
-);
 
 const StopButton = ({ online, onStop }: { online: boolean; onStop: () => void }) => (
   <button
