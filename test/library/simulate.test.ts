@@ -297,6 +297,7 @@ test.each([
   [{ to: undefined }, /undefined is not an actor address/],
   [{ at: Number.NaN }, /its time is NaN/],
   [{ at: -1 }, /its time is -1/],
+  [{ principal: { sub: 'ada', roles: [7] } }, /principal.roles\[0\] is 7/],
 ])('a load with %j is refused, and no rule holds by mistake', async (wrong, fault) => {
   const message = { to: address('default', 'bill', '1'), event: { type: 'bill.pay' }, ...wrong };
   const load = [message as never];

@@ -6,6 +6,7 @@ import { afterAll, expect, test } from 'vitest';
 import { setup } from 'xstate';
 import { createSystem, defineActor, openEmbedded } from '../../library/index.ts';
 import { address, parseAddress } from '../../protocols/address.ts';
+import { hostActions } from '../../protocols/statechart.ts';
 import { mailboxSubject } from '../../protocols/subjects.ts';
 import { encodeMail } from '../../runtime/shard/commit/records.ts';
 import type { Principal } from '../../runtime/system.ts';
@@ -70,6 +71,53 @@ test('a message without a sender, and an ask without a time, are refused', async
     ).toMatchObject(refused(/timeoutMs is/));
   expect(system.inspect(lamp)).toBeUndefined();
   await expect(system.actors.history(lamp, { limit: 0 })).rejects.toThrow(/limit is 0/);
+  await system.stop();
+});
+
+// Bug: they were accepted and stored, as what the encoder made of them.
+test.each([
+  [{ sub: 7, roles: [] }, /add the option principal/],
+  [new Map(), /add the option principal/],
+  [{ sub: 'ada', roles: [() => true] }, /principal\.roles\[0\] is a function/],
+  [{ sub: 'ada', roles: ['user', { is: 'operator' }] }, /roles\[1\] is {"is":"operator"}, each/],
+  [{ sub: 'ada', roles: [undefined] }, /roles\[0\] is undefined, each role must be a text/],
+  [{ sub: 'ada', roles: [], since: new Date(0) }, /principal\.since is a Date/],
+])('a message from the sender %j is refused', async (sender, message) => {
+  const path = mkdtempSync(join(home, 'odd-'));
+  const system = await createSystem({ ...(await openEmbedded({ path })), actors });
+  const refused = {
+    kind: 'refused',
+    error: { code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) },
+  };
+  const options = { principal: sender as never, timeoutMs: 1_000 };
+  expect(await system.tell(lamp, event, options)).toMatchObject(refused);
+  expect(await system.ask(lamp, event, options)).toMatchObject(refused);
+  expect(system.inspect(lamp)).toBeUndefined();
+  await system.stop();
+});
+
+test('an actor sends no message for an odd sender', async () => {
+  const relay = setup({ actions: hostActions }).createMachine({
+    id: 'relay',
+    on: {
+      pass: {
+        actions: {
+          type: 'tell',
+          params: { to: lamp, event, principal: { sub: 'ada', roles: [7 as never] } },
+        },
+      },
+    },
+  });
+  const ports = await openEmbedded({ path: join(home, 'relay') });
+  const types = [...actors, defineActor({ type: 'relay', version: 1, machine: relay })];
+  const system = await createSystem({ ...ports, actors: types });
+  const options = { principal, timeoutMs: 10_000 };
+  expect(
+    await system.ask(address('default', 'relay', '1'), { type: 'pass' }, options),
+  ).toMatchObject({
+    kind: 'refused',
+    error: { message: expect.stringMatching(/principal\.roles\[0\] is 7, each role/) },
+  });
   await system.stop();
 });
 
