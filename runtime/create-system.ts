@@ -55,8 +55,9 @@ const nodeName = (name?: string): string =>
   [...(name === undefined ? [] : [name]), randomBytes(8).toString('hex')].join('-');
 
 /**
- * Starts every shard; resolves when each is owned or quarantined. @throws TroupeError when the cell
- * cannot be opened
+ * Starts every shard; resolves when each is owned or quarantined. The system owns bus and store: it
+ * closes them when it stops, and when it cannot start, so that they can be opened again.
+ * @throws TroupeError when the cell cannot be opened, or an option is not valid
  * @example
  * ```ts
  * import { createSystem, openEmbedded, supervisionActors } from 'troupe';
@@ -68,6 +69,20 @@ const nodeName = (name?: string): string =>
  * ```
  */
 export async function createSystem(options: SystemOptions): Promise<System> {
+  const system = await opened(options).catch(async (error: unknown) => {
+    await Promise.allSettled([options.bus.close(), options.store.close()]);
+    throw error;
+  });
+  try {
+    await system.start();
+  } catch (error) {
+    await system.stop();
+    throw error;
+  }
+  return system;
+}
+
+async function opened(options: SystemOptions): Promise<RunningSystem> {
   const { cluster, shards } = options;
   if (cluster && shards === undefined)
     throw new TroupeError(
@@ -76,14 +91,7 @@ export async function createSystem(options: SystemOptions): Promise<System> {
     );
   const all = cluster ? shards! : await openCell(options);
   const format = await CellFormat.open(options.store.log, options.env ?? DEFAULT_ENV);
-  const system = new RunningSystem(options, all, format);
-  try {
-    await system.start();
-  } catch (error) {
-    await system.stop();
-    throw error;
-  }
-  return system;
+  return new RunningSystem(options, all, format);
 }
 
 class RunningSystem implements System {

@@ -44,11 +44,20 @@ test.each([
   await expect(openEmbedded(given as { path: string })).rejects.toThrow(fault);
 });
 
-test('a wrong number of shards makes no cell: the store can still become one', async () => {
-  const ports = await openEmbedded({ path: join(home, 'cell') });
+// Bug: the folder stayed locked, so the process could not open it again.
+test('a system that cannot start closes its store, which can be opened again', async () => {
+  const path = join(home, 'cell');
+  const twice = [...actors, ...actors];
   for (const shards of [0, 1.5, 65_537])
-    await expect(createSystem({ ...ports, actors, shards })).rejects.toThrow(/1 to 65,536 shards/);
-  const system = await createSystem({ ...ports, actors, shards: 2 });
+    await expect(
+      createSystem({ ...(await openEmbedded({ path })), actors, shards }),
+    ).rejects.toThrow(/1 to 65,536 shards/);
+  // None of them has made a cell.
+  const options = { actors: twice, shards: 2 };
+  await expect(createSystem({ ...(await openEmbedded({ path })), ...options })).rejects.toThrow(
+    /registered twice/,
+  );
+  const system = await createSystem({ ...(await openEmbedded({ path })), actors, shards: 2 });
   expect(system.status()).toHaveLength(2);
   await system.stop();
 });
