@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { type Address, parseAddress, shardOf } from '../protocols/address.ts';
-import { errorData, TroupeError } from '../protocols/errors.ts';
+import { errorData } from '../protocols/errors.ts';
 import type { Message } from '../protocols/statechart.ts';
 import { createRegistry } from './actor/registry.ts';
 import type { Bus } from './bus/bus.ts';
@@ -34,7 +34,7 @@ import type { Intent } from './shard/turn/intents.ts';
 import { registeredCharts } from './statechart/picture/registered-charts.ts';
 import { checkedReads, type ReadableState } from './state/checked-reads.ts';
 import type { SendOptions, System } from './system.ts';
-import type { SystemOptions } from './system-options.ts';
+import { checkSystemOptions, type SystemOptions } from './system-options.ts';
 import { Upgrade } from './upgrade.ts';
 
 /**
@@ -83,12 +83,8 @@ export async function createSystem(options: SystemOptions): Promise<System> {
 }
 
 async function opened(options: SystemOptions): Promise<RunningSystem> {
+  checkSystemOptions(options);
   const { cluster, shards } = options;
-  if (cluster && shards === undefined)
-    throw new TroupeError(
-      'INVALID_ARGUMENT',
-      'a node of a cluster requires the number of shards of its cell (from openNats)',
-    );
   const all = cluster ? shards! : await openCell(options);
   const format = await CellFormat.open(options.store.log, options.env ?? DEFAULT_ENV);
   return new RunningSystem(options, all, format);

@@ -289,6 +289,11 @@ test('options that are not valid are refused', async () => {
   );
   const unknown = { crash: 0.1 } as object;
   await expect(simulate({ actors: [bill], load, faults: unknown })).rejects.toThrow('faults.crash');
+  // Bug: the rule was never checked, so the test passed.
+  const misspelled = { actors: [bill], load, invariant: { 'never holds': () => false } };
+  await expect(simulate(misspelled)).rejects.toThrow('did you mean invariants?');
+  const controlled = { actors: [bill], laod: load } as { actors: (typeof bill)[] };
+  await expect(simulate(controlled)).rejects.toThrow('did you mean load?');
 });
 
 test.each([

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { setup } from 'xstate';
-import { createSystem, defineActor, openEmbedded } from '../../library/index.ts';
+import { createSystem, defineActor, openCluster, openEmbedded } from '../../library/index.ts';
 import { address, parseAddress } from '../../protocols/address.ts';
 import { hostActions } from '../../protocols/statechart.ts';
 import { mailboxSubject } from '../../protocols/subjects.ts';
@@ -39,6 +39,7 @@ test.each([
   [{ durability: 'Power' }, /durability is "Power", it must be 'process' or 'power'/],
   [{ path: '' }, /path is "", it must be the name of the data folder/],
   [{ path: undefined }, /path is undefined/],
+  [{ durabilty: 'power' }, /durabilty is not an option; did you mean durability\?/],
 ])('a store is not opened with %j', async (options, fault) => {
   const given = { path: join(home, 'store'), ...options };
   await expect(openEmbedded(given as { path: string })).rejects.toThrow(fault);
@@ -60,6 +61,25 @@ test('a system that cannot start closes its store, which can be opened again', a
   const system = await createSystem({ ...(await openEmbedded({ path })), actors, shards: 2 });
   expect(system.status()).toHaveLength(2);
   await system.stop();
+});
+
+// Bug: a misspelled option meant its default, here a cell of 8 shards that cannot change.
+test.each([
+  [{ shard: 2 }, /createSystem: shard is not an option; did you mean shards\?; options: actors,/],
+  [{ limits: { keyMax: 2 } }, /limits\.keyMax is not an option; did you mean limits\.keysMax\?/],
+  [{ history: { days: 2 } }, /history\.days is not an option; options: bytesMax, types/],
+])('a system with %j is refused', async (wrong, fault) => {
+  const path = mkdtempSync(join(home, 'misspelled-'));
+  const options = { ...(await openEmbedded({ path })), actors, ...wrong };
+  await expect(createSystem(options as never)).rejects.toThrow(fault);
+  const system = await createSystem({ ...(await openEmbedded({ path })), actors, shards: 3 });
+  expect(system.status()).toHaveLength(3);
+  await system.stop();
+});
+
+test('a cluster is not joined with a misspelled option', async () => {
+  const options = { servers: 'nats://127.0.0.1:9', path: home, name: 'a', replica: 3 };
+  await expect(openCluster(options)).rejects.toThrow(/did you mean replicas\?/);
 });
 
 test('a message without a sender, and an ask without a time, are refused', async () => {

@@ -216,7 +216,7 @@ describe.each(['summary', 'full'] as const)('on the embedded store, history of k
     for (let attempt = 0; attempt < 3; attempt++)
       await work(again.system, Array<number>(MESSAGES).fill(2));
     expect(await differences(again, 'local')).toEqual([]);
-    const [letter] = await again.system.deadLetters.list('actors');
+    const [letter] = await again.system.deadLetters.list({ domain: 'actors' });
     expect(letter).toMatchObject({ reason: 'UNREADABLE' });
   });
 });
