@@ -77,6 +77,17 @@ test('the replay file has the recorded turns, and another chart differs from the
   expect([...types]).toEqual(['bill']);
 });
 
+// Bug: a raw TypeError said that a property of undefined was read.
+test.each([
+  [{ recordings: [] }, /recordings is not a list: pass what System.actors.recording returns/],
+  [[{}], /recording 1 is not an object with the texts cell and bytes/],
+  [[undefined], /recording 1 is not an object/],
+  [[{ cell: 'c', bytes: '' }], /recording 1 is not an object with the numbers shard and shards/],
+  [[{ cell: 'c', shard: 0, shards: 8, bytes: 'cut' }], /bytes of recording 1 is not base64 of/],
+])('%j is no list of recordings', (recordings, fault) => {
+  expect(() => replayRecordings(recordings as never, [bill])).toThrow(fault);
+});
+
 test('an outcome that is dropped, because its actor left the state, is in the history', async () => {
   // The bank answers in the moment in which the order is cancelled, and its turn is behind that.
   class SlowBank {
@@ -343,6 +354,8 @@ test('services may send a message while they are made', async () => {
       actors: [bill],
       load: [],
       runs: 1,
+      // A client that sends it again has two answers.
+      faults: false,
       print: () => {},
       services: (world) => {
         world.send({ to: address('default', type, '1'), event: { type: 'bill.pay' }, at: 5 });
