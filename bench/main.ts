@@ -17,7 +17,7 @@ import { serveNode } from './harness/cell.ts';
 import { serveGateway } from './harness/gateway-host.ts';
 import { serveEcho } from './harness/echo.ts';
 import { serveMcp } from './harness/mcp-server.ts';
-import { type Gate, parseGate, withGates } from './harness/gates.ts';
+import { checkGate, type Gate, parseGate, withGates } from './harness/gates.ts';
 import { compare, reportOf, verdictsOf } from './harness/report.ts';
 import { type Baseline, defaultBaseline, readResults } from './harness/baselines.ts';
 import { machineFacts } from './harness/computer.ts';
@@ -225,7 +225,9 @@ function embedderFor(model: string, url: string | undefined) {
 
 function gatesAsked(own: readonly string[] = []): readonly Gate[] {
   try {
-    return withGates(own.map(parseGate));
+    const parsed = own.map(parseGate);
+    for (const gate of parsed) checkGate(gate, scenarios);
+    return withGates(parsed);
   } catch (error) {
     return refuse((error as Error).message);
   }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { defined } from '../protocols/defined.ts';
 import type { NatsOptions } from '../runtime/cluster/nats-connection.ts';
 import { openNats } from '../runtime/cluster/open-nats.ts';
+import { checkNames, type OptionNames } from '../runtime/option-names.ts';
 import type { SystemOptions } from '../runtime/system-options.ts';
 import { openStateCache } from '../runtime/state/lmdb-cache.ts';
 import packageJson from '../package.json' with { type: 'json' };
@@ -34,6 +35,24 @@ export type OpenClusterOptions = Credentials & {
   readonly signal?: AbortSignal;
 };
 
+const OPTIONS = {
+  servers: true,
+  path: true,
+  name: true,
+  env: true,
+  role: true,
+  shards: true,
+  replicas: true,
+  onAlarm: true,
+  signal: true,
+  user: true,
+  pass: true,
+  token: true,
+  credsFile: true,
+  nkeySeedFile: true,
+  tls: true,
+} satisfies OptionNames<OpenClusterOptions>;
+
 /** What `createSystem` needs of a node of a cluster. */
 export type ClusterPorts = Pick<SystemOptions, 'store' | 'bus' | 'blobs'> &
   Required<Pick<SystemOptions, 'shards' | 'env' | 'cluster' | 'onAlarm'>>;
@@ -55,6 +74,7 @@ export type ClusterPorts = Pick<SystemOptions, 'store' | 'bus' | 'blobs'> &
  * ```
  */
 export async function openCluster(options: OpenClusterOptions): Promise<ClusterPorts> {
+  checkNames('openCluster', options, OPTIONS);
   const { servers, path, name, env = 'local', role = 'worker', shards = 64 } = options;
   const { replicas, user, pass, token, credsFile, nkeySeedFile, tls, signal } = options;
   const onAlarm = options.onAlarm ?? (() => {});

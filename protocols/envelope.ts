@@ -23,6 +23,11 @@ import type { Message } from './statechart.ts';
 export const ENVELOPE_BYTES_MAX = 1_048_576;
 /** Shorter than the retention of idempotency keys, so that no duplicate outlives its key. */
 export const ENVELOPE_TTL_SEC_MAX = 86_400;
+/**
+ * Below what a client sends by mistake, 2^53 - 1: nothing is above that, so it would be the last
+ * one of its subject. Times in microseconds reach it in 2255.
+ */
+export const ENVELOPE_SEQ_MAX = 9_000_000_000_000_000;
 export const ENVELOPE_RESOURCE_LINKS_MAX = 100;
 export const ENVELOPE_ROLES_MAX = 64;
 
@@ -69,8 +74,8 @@ export const EnvelopeSchema = Type.Object(
     idempotency_key: Name,
     seq: Type.Integer({
       minimum: 1,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description: 'Increases per tenant, sender and subject',
+      maximum: ENVELOPE_SEQ_MAX,
+      description: 'Increases per tenant, sender and subject, such as the time in milliseconds',
     }),
     action: ActionName,
     action_version: SemanticVersion,

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { type Address, parseAddress, shardOf } from '../protocols/address.ts';
-import { errorData, TroupeError } from '../protocols/errors.ts';
+import { errorData } from '../protocols/errors.ts';
 import type { Message } from '../protocols/statechart.ts';
 import { createRegistry } from './actor/registry.ts';
 import type { Bus } from './bus/bus.ts';
@@ -34,7 +34,7 @@ import type { Intent } from './shard/turn/intents.ts';
 import { registeredCharts } from './statechart/picture/registered-charts.ts';
 import { checkedReads, type ReadableState } from './state/checked-reads.ts';
 import type { SendOptions, System } from './system.ts';
-import type { SystemOptions } from './system-options.ts';
+import { checkSystemOptions, type SystemOptions } from './system-options.ts';
 import { Upgrade } from './upgrade.ts';
 
 /**
@@ -55,8 +55,9 @@ const nodeName = (name?: string): string =>
   [...(name === undefined ? [] : [name]), randomBytes(8).toString('hex')].join('-');
 
 /**
- * Starts every shard; resolves when each is owned or quarantined. @throws TroupeError when the cell
- * cannot be opened
+ * Starts every shard; resolves when each is owned or quarantined. The system owns bus and store: it
+ * closes them when it stops, and when it cannot start, so that they can be opened again.
+ * @throws TroupeError when the cell cannot be opened, or an option is not valid
  * @example
  * ```ts
  * import { createSystem, openEmbedded, supervisionActors } from 'troupe';
@@ -68,15 +69,10 @@ const nodeName = (name?: string): string =>
  * ```
  */
 export async function createSystem(options: SystemOptions): Promise<System> {
-  const { cluster, shards } = options;
-  if (cluster && shards === undefined)
-    throw new TroupeError(
-      'INVALID_ARGUMENT',
-      'a node of a cluster requires the number of shards of its cell (from openNats)',
-    );
-  const all = cluster ? shards! : await openCell(options);
-  const format = await CellFormat.open(options.store.log, options.env ?? DEFAULT_ENV);
-  const system = new RunningSystem(options, all, format);
+  const system = await opened(options).catch(async (error: unknown) => {
+    await Promise.allSettled([options.bus.close(), options.store.close()]);
+    throw error;
+  });
   try {
     await system.start();
   } catch (error) {
@@ -84,6 +80,14 @@ export async function createSystem(options: SystemOptions): Promise<System> {
     throw error;
   }
   return system;
+}
+
+async function opened(options: SystemOptions): Promise<RunningSystem> {
+  checkSystemOptions(options);
+  const { cluster, shards } = options;
+  const all = cluster ? shards! : await openCell(options);
+  const format = await CellFormat.open(options.store.log, options.env ?? DEFAULT_ENV);
+  return new RunningSystem(options, all, format);
 }
 
 class RunningSystem implements System {

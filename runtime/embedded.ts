@@ -7,6 +7,7 @@ import { openFileBlobs } from './blobs/files.ts';
 import type { Bus } from './bus/bus.ts';
 import { InProcessBus } from './bus/in-process.ts';
 import type { EmbeddedStore } from './log/embedded-store.ts';
+import { checkNames, type OptionNames } from './option-names.ts';
 import type { Durability } from './log/wal-store.ts';
 
 export type EmbeddedOptions = {
@@ -28,8 +29,8 @@ export type Ports = { readonly store: EmbeddedStore; readonly bus: Bus; readonly
 /**
  * Opens log, state, bus and blobs in one folder, for `createSystem`.
  *
- * @throws TroupeError INVALID_ARGUMENT for another durability; UNAVAILABLE when another process has
- * the folder; INTERNAL when its data is damaged
+ * @throws TroupeError INVALID_ARGUMENT for another durability, or a misspelled option; UNAVAILABLE
+ * when another process has the folder; INTERNAL when its data is damaged
  * @example
  * ```ts
  * import { createSystem, openEmbedded } from 'troupe';
@@ -38,21 +39,26 @@ export type Ports = { readonly store: EmbeddedStore; readonly bus: Bus; readonly
  * await system.stop();
  * ```
  */
-export async function openEmbedded({
-  path,
-  durability = 'process',
-  atTurnEnd,
-  onAlarm,
-}: EmbeddedOptions): Promise<Ports> {
-  checkOptions(path, durability);
+export async function openEmbedded(options: EmbeddedOptions): Promise<Ports> {
+  checkOptions(options);
+  const { path, durability = 'process', atTurnEnd, onAlarm } = options;
   // LMDB is native code: commands that only use names of this file do not load it.
   const { openEmbeddedStore } = await import('./log/embedded-store.ts');
   const store = await openEmbeddedStore({ path, durability, ...defined({ atTurnEnd, onAlarm }) });
   return { store, bus: new InProcessBus(), blobs: await openFileBlobs(embeddedBlobsFolder(path)) };
 }
 
+const OPTIONS = {
+  path: true,
+  durability: true,
+  atTurnEnd: true,
+  onAlarm: true,
+} satisfies OptionNames<EmbeddedOptions>;
+
 // Checked for programs in JavaScript: a misspelled durability must not mean a weaker one.
-function checkOptions(path: string, durability: Durability): void {
+function checkOptions(options: EmbeddedOptions): void {
+  checkNames('openEmbedded', options, OPTIONS);
+  const { path, durability = 'process' } = options;
   if (typeof path !== 'string' || path === '')
     throw invalid('path', path, 'the name of the data folder');
   if (durability !== 'process' && durability !== 'power')

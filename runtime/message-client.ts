@@ -17,12 +17,17 @@ import { Admission, type Floors } from './fairness/admission.ts';
 import type { TenantWeights } from './fairness/fair-queue.ts';
 import { AppendUnknown, type Log, type Position } from './log/log.ts';
 import type { ClientAnswer } from './shard/commit/after-commit.ts';
-import { checkLane, checkMessage, checkTtl } from './shard/turn/validate-message.ts';
+import {
+  checkLane,
+  checkMessage,
+  checkPrincipal,
+  checkTtl,
+} from './shard/turn/validate-message.ts';
 import { checkClientKey } from './shard/turn/keys.ts';
 import { roughBytes } from './shard/limits.ts';
 import type { WriteFormat } from './shard/commit/record-format.ts';
 import { type MailEntry, type OutItem, type Outcome, encodeMail } from './shard/commit/records.ts';
-import type { AskAnswer, Principal, SendOptions, ShardStatus, TellAnswer } from './system.ts';
+import type { AskAnswer, SendOptions, ShardStatus, TellAnswer } from './system.ts';
 
 /** A message from outside is at most this many encoded bytes. */
 export const MESSAGE_BYTES_MAX = 4 * 2 ** 20;
@@ -194,7 +199,7 @@ export class MessageClient {
     reply?: OutItem['reply'],
   ): Promise<TellAnswer> {
     try {
-      checkSender(options);
+      checkPrincipal(options?.principal);
       const { shard, payloadHash } = this.#check(to, event, options);
       const status = this.#statusFor(shard);
       const item: OutItem = {
@@ -335,16 +340,6 @@ export class MessageClient {
 const mayRepeat = ({ key, repeatable }: SendOptions): boolean => key !== undefined || !!repeatable;
 
 const hashOf = (bytes: Uint8Array): string => hash('sha256', bytes, 'base64url');
-
-/** Of a program in JavaScript. @throws TroupeError INVALID_ARGUMENT */
-function checkSender(options: SendOptions | undefined): void {
-  const { sub, roles } = (options?.principal ?? {}) as Partial<Principal>;
-  if (typeof sub !== 'string' || !Array.isArray(roles))
-    throw refusal(
-      'INVALID_ARGUMENT',
-      'the message has no sender: add the option principal: { sub, roles }',
-    );
-}
 
 /** Of a program in JavaScript: without a time, an ask would end before its answer. */
 const noTimeout = (options: { timeoutMs: number } | undefined): ErrorData =>

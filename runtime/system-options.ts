@@ -1,6 +1,6 @@
 /** Options of createSystem: the ports, the registered types and the settings of a process. */
 import type { Address } from '../protocols/address.ts';
-import type { ErrorData } from '../protocols/errors.ts';
+import { type ErrorData, TroupeError } from '../protocols/errors.ts';
 import type { DeadLetterAsk, Message } from '../protocols/statechart.ts';
 import type { ActorDefinition } from './actor/define-actor.ts';
 import type { Blobs } from './blobs/blobs.ts';
@@ -12,7 +12,8 @@ import type { TenantWeights } from './fairness/fair-queue.ts';
 import type { HistorySettings } from './history/policy.ts';
 import type { Labels } from './labels.ts';
 import type { Log } from './log/log.ts';
-import type { Limits } from './shard/limits.ts';
+import { checkNames, type OptionNames } from './option-names.ts';
+import { DEFAULT_LIMITS, type Limits } from './shard/limits.ts';
 import type { State } from './state/state.ts';
 import type { SendOptions } from './system.ts';
 import type { Workspaces } from './workspaces/workspaces.ts';
@@ -84,3 +85,47 @@ export type SystemOptions = {
   /** this process is a node of a cluster; default: it owns every shard */
   readonly cluster?: ClusterOptions;
 };
+
+const OPTIONS = {
+  actors: true,
+  store: true,
+  bus: true,
+  blobs: true,
+  clock: true,
+  env: true,
+  shards: true,
+  supervisor: true,
+  services: true,
+  limits: true,
+  newId: true,
+  onAlarm: true,
+  onDeadLetter: true,
+  refusalOf: true,
+  holdsTimersOf: true,
+  history: true,
+  journalTail: true,
+  snapshotEvery: true,
+  snapshotBytes: true,
+  tenantWeights: true,
+  tenantRunningMax: true,
+  tidiesDeadLetters: true,
+  workspaces: true,
+  labels: true,
+  version: true,
+  cluster: true,
+} satisfies OptionNames<SystemOptions>;
+const HISTORY = { bytesMax: true, types: true } satisfies OptionNames<HistorySettings>;
+
+/** @throws TroupeError INVALID_ARGUMENT for options that cannot be meant */
+export function checkSystemOptions(options: SystemOptions): void {
+  // Programs pass all ports of openNats on, of which a system does not need these.
+  const { pubsub: _, storage: __, ...own } = options as SystemOptions & Record<string, unknown>;
+  checkNames('createSystem', own, OPTIONS);
+  checkNames('createSystem', options.limits, DEFAULT_LIMITS, 'limits.');
+  checkNames('createSystem', options.history, HISTORY, 'history.');
+  if (options.cluster && options.shards === undefined)
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      'a node of a cluster requires the number of shards of its cell (from openNats)',
+    );
+}

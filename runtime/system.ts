@@ -288,7 +288,8 @@ export interface Actors {
   ): Promise<AsyncIterable<ActorTurn>>;
   /**
    * Turns that are kept, newest first; `before` a turn number. `limit` defaults to 100. Also of an
-   * actor that has ended.
+   * actor that has ended. A message that was accepted right before a crash has its turn after the
+   * next start, so it may be missing in a history that is read at once then.
    */
   history(
     actor: Address,

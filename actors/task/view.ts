@@ -14,7 +14,7 @@ import {
 } from '../../protocols/agent2agent.ts';
 import { defined } from '../../protocols/defined.ts';
 import type { ErrorData, TroupeErrorOptions } from '../../protocols/errors.ts';
-import type { EventSuffix } from '../../protocols/envelope.ts';
+import { ENVELOPE_SEQ_MAX, type EventSuffix } from '../../protocols/envelope.ts';
 import { withoutSealedResult } from '../../protocols/security/sealed-result.ts';
 import type {
   Delivered,
@@ -312,7 +312,11 @@ export const notFound = ({ context: { taskId }, event }: Args): Reply =>
 /** A new submit whose number is not above the last one of its sender. */
 export const stale = on('task.submit', ({ event }): Reply => {
   const { envelope, stale: last } = event;
-  const message = `seq ${envelope.seq} is not above ${last}, the last one of this sender and subject: send a higher one`;
+  const remedy =
+    last < ENVELOPE_SEQ_MAX
+      ? 'send a higher one'
+      : 'no higher one is possible: use another subject, or send nothing for this one for 28 hours';
+  const message = `seq ${envelope.seq} is not above ${last}, the last one of this sender and subject: ${remedy}`;
   return refused(askerOf(event), 'CONFLICT', message, { details: { last_seq: last } });
 });
 

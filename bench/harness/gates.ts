@@ -1,5 +1,5 @@
 /** The thresholds that `bench -- check` applies to the figures; no other file has any. */
-import { moreIsBetter, type Unit } from './scenario.ts';
+import { moreIsBetter, type Scenario, type Unit } from './scenario.ts';
 
 export type Gate = {
   /** `scenario.figure` */
@@ -113,6 +113,23 @@ export function parseGate(text: string): Gate {
     throw new Error(`--gate is written scenario.figure=number, not ${text}`);
   return { figure, threshold: Number(threshold) };
 }
+
+/**
+ * Before a run, which may take an hour.
+ * @throws Error for a scenario or figure that does not exist, or a threshold as `judge`
+ */
+export function checkGate(gate: Gate, scenarios: readonly Measured[]): void {
+  const [name = '', figure = ''] = gate.figure.split('.');
+  const figures = scenarios.find((one) => one.name === name)?.figures;
+  const known = Object.keys(figures ?? {});
+  if (figures === undefined)
+    throw new Error(`--gate ${gate.figure}: there is no scenario ${name}: see \`bench -- list\``);
+  if (!Object.hasOwn(figures, figure))
+    throw new Error(`--gate ${gate.figure}: ${name} has the figures ${known.join(', ')}`);
+  judge(gate, 0, figures[figure]!.unit);
+}
+
+type Measured = Pick<Scenario, 'name' | 'figures'>;
 
 export const withGates = (own: readonly Gate[]): readonly Gate[] => [
   ...gates.filter(({ figure }) => !own.some((gate) => gate.figure === figure)),

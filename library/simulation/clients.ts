@@ -1,7 +1,7 @@
 /** Clients: virtual clients that send messages and wait for the answers, in virtual time. */
 import { parseAddress } from '../../protocols/address.ts';
 import { errorData } from '../../protocols/errors.ts';
-import { checkMessage } from '../../runtime/shard/turn/validate-message.ts';
+import { checkMessage, checkPrincipal } from '../../runtime/shard/turn/validate-message.ts';
 import type { AskAnswer } from '../../runtime/system.ts';
 import type { RunPort } from './run-parts.ts';
 import type { SimulatedMessage } from './world.ts';
@@ -17,13 +17,14 @@ const PRINCIPAL = { sub: 'test', roles: [] };
  * holds without it would hold by mistake. @param types of the registered actors
  */
 export function messageFault(
-  { at = 0, to, event }: SimulatedMessage,
+  { at = 0, to, event, principal }: SimulatedMessage,
   types: ReadonlySet<string>,
 ): string | undefined {
   if (!(Number.isFinite(at) && at >= 0)) return `its time is ${at}, not a number of milliseconds`;
   try {
     const { type } = parseAddress(to);
     checkMessage(event);
+    if (principal !== undefined) checkPrincipal(principal);
     return types.has(type)
       ? undefined
       : `no actor has the type '${type}': ${[...types].join(', ')}`;

@@ -1,8 +1,9 @@
 /** Golden replays: recorded turns of actors, taken again with another version of their charts. */
 import type { ActorRecording } from '../../protocols/actor-view.ts';
 import { isAddress } from '../../protocols/address.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 import type { ActorDefinition } from '../../runtime/actor/definition.ts';
-import { unpackFullTurns } from '../../runtime/history/full-turns.ts';
+import { type FullTurn, unpackFullTurns } from '../../runtime/history/full-turns.ts';
 import { replay, type Replayed } from '../../runtime/history/replay.ts';
 
 export type GoldenReplay = {
@@ -20,7 +21,8 @@ export type GoldenReplay = {
  *
  * @param recordings as `GET /v1/actors/{actor}/recording` and `System.actors.recording` return
  *   them, or as a replay file of a simulation has them
- * @throws TroupeError NOT_FOUND when a recorded type is not among the definitions
+ * @throws TroupeError NOT_FOUND when a recorded type is not among the definitions; INVALID_ARGUMENT
+ *   for what is no recording
  * @example
  * ```ts
  * import { defineActor } from 'troupe';
@@ -50,9 +52,12 @@ export function replayRecordings(
   recordings: readonly ActorRecording[],
   actors: readonly ActorDefinition[],
 ): GoldenReplay {
-  const results = recordings.map(({ bytes, supervisor, ...where }) => {
+  if (!Array.isArray(recordings)) throw invalid('recordings', 'a list');
+  const results = recordings.map((recording: ActorRecording, n) => {
+    const turns = turnsIn(recording, `recording ${n + 1}`);
+    const { supervisor, cell, shard, shards } = recording;
     const by = supervisor !== undefined && isAddress(supervisor) ? { supervisor } : {};
-    return replay(unpackFullTurns(Buffer.from(bytes, 'base64')), actors, { ...where, ...by });
+    return replay(turns, actors, { cell, shard, shards, ...by });
   });
   const different = results.flatMap((result, n) =>
     result.kind === 'equal' ? [] : [`recording ${n + 1}: ${textOf(result)}`],
@@ -65,6 +70,27 @@ export function replayRecordings(
     },
   };
 }
+
+/** Of a program in JavaScript, or of a file that was not read whole. */
+function turnsIn(recording: ActorRecording, name: string): FullTurn[] {
+  const { bytes, cell, shard, shards } = (recording ?? {}) as Partial<ActorRecording>;
+  if (typeof bytes !== 'string' || typeof cell !== 'string')
+    throw invalid(name, 'an object with the texts cell and bytes');
+  if (!Number.isInteger(shard) || !Number.isInteger(shards))
+    throw invalid(name, 'an object with the numbers shard and shards');
+  try {
+    return unpackFullTurns(Buffer.from(bytes, 'base64'));
+  } catch (cause) {
+    throw invalid(`the field bytes of ${name}`, 'base64 of recorded turns', cause);
+  }
+}
+
+const invalid = (what: string, wanted: string, cause?: unknown): TroupeError =>
+  new TroupeError(
+    'INVALID_ARGUMENT',
+    `replayRecordings: ${what} is not ${wanted}: pass what System.actors.recording returns, or the recordings of a replay file`,
+    { cause },
+  );
 
 const textOf = ({ turn, recorded, replayed }: Replayed & { kind: 'differs' }): string =>
   `turn ${turn} differs\n  recorded  ${JSON.stringify(recorded)}\n  replayed  ${JSON.stringify(replayed)}`;

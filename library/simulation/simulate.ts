@@ -1,6 +1,30 @@
 /** simulate: a simulated system that a test controls, or many runs of one with faults. */
+import { type OptionNames, unknownNames } from '../../runtime/option-names.ts';
 import { type SimulationReport, type SimulationRunOptions, simulateRuns } from './many-runs.ts';
 import { Simulation, type SimulationOptions } from './simulation.ts';
+
+const CONTROLLED = {
+  actors: true,
+  services: true,
+  supervisor: true,
+  load: true,
+  shards: true,
+} satisfies OptionNames<SimulationOptions>;
+const RUNS = {
+  ...CONTROLLED,
+  agents: true,
+  faults: true,
+  invariants: true,
+  atRest: true,
+  seed: true,
+  runs: true,
+  operator: true,
+  restMs: true,
+  turnsMax: true,
+  coverage: true,
+  mayCrash: true,
+  print: true,
+} satisfies OptionNames<SimulationRunOptions>;
 
 /**
  * Runs actors in many simulated runs with faults, until an invariant is broken. Each run has its
@@ -43,6 +67,9 @@ export function simulate(options: SimulationOptions): Promise<Simulation>;
 export async function simulate<S>(
   options: SimulationRunOptions<S> | SimulationOptions,
 ): Promise<SimulationReport | Simulation> {
+  const names = options.load === undefined ? CONTROLLED : RUNS;
+  const [misspelled] = unknownNames('', options, Object.keys(names));
+  if (misspelled) throw new TypeError(`simulate: ${misspelled}`);
   if (options.load !== undefined) return simulateRuns(options);
   const simulation = new Simulation(options);
   await simulation.start();

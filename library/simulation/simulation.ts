@@ -105,9 +105,10 @@ export class Simulation {
     this.#process = process;
     const { clock } = process;
     const { cell, log, state } = this.#store;
+    const { load: _, ...options } = this.#o;
     this.#system = await this.until(
       createSystem({
-        ...this.#o,
+        ...options,
         clock,
         store: {
           cell,

@@ -1,6 +1,7 @@
 /** Checks the options of `defineActor`. Every message contains path, value and what is allowed. */
 import { type AnyStateMachine, StateMachine } from 'xstate';
 import { HISTORY_BOUNDS, HISTORY_KEPT } from '../history/policy.ts';
+import { unknownNames } from '../option-names.ts';
 import { delayNames } from '../statechart/facts.ts';
 import type { ActorOptions } from './definition.ts';
 import type { Effects } from './effect.ts';
@@ -40,11 +41,6 @@ const OPTIONS =
   'type version machine effects mailbox supervision migrate idleMs whenDone missedTimers workTimers history'.split(
     ' ',
   );
-
-const unknownNames = (path: string, value: object = {}, known: readonly string[]): string[] =>
-  Object.keys(value)
-    .filter((name) => !known.includes(name))
-    .map((name) => `${path}${name} is not an option; options: ${known.join(', ')}`);
 
 function effectProblems(
   machine: AnyStateMachine,

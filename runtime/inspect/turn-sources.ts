@@ -9,6 +9,7 @@ import type { Lane } from '../../protocols/statechart.ts';
 import { mailboxSubject } from '../../protocols/subjects.ts';
 import type { Log, LogEntry, Position } from '../log/log.ts';
 import { TABLE } from '../shard/commit/fold.ts';
+import { CorruptRecord } from '../shard/commit/record-format.ts';
 import {
   decodeMail,
   type MailEntry,
@@ -85,7 +86,8 @@ export class TurnSources {
     const [position = 0, index = 0] = ref.split('.').map(Number);
     const entry = await this.#entry(lane, position);
     if (!entry) return undefined;
-    const mail = decodeMail(entry.bytes, position);
+    const mail = readable(entry);
+    if (!mail) return undefined;
     if (mail.kind === 'outcome') return this.#outcome(mail);
     const item = mail.kind === 'client' ? delivered(mail, entry, turn) : mail.items[index];
     return item && { kind: 'message', item };
@@ -117,6 +119,16 @@ type MailPage = {
   readonly to: Position;
   readonly entries: ReadonlyMap<Position, LogEntry>;
 };
+
+/** Undefined for an entry whose turn wrote an unreadable dead letter (E5). */
+function readable({ bytes, position }: LogEntry): MailEntry | undefined {
+  try {
+    return decodeMail(bytes, position);
+  } catch (error) {
+    if (error instanceof CorruptRecord) return undefined;
+    throw error;
+  }
+}
 
 /** A client's message as its turn received it (`onClientEntry`). */
 function delivered(

@@ -49,6 +49,7 @@ export class RewritableRows implements Rows {
   #steps = 0;
   readonly #idleMs: number;
   #copies = 0;
+  #isClosing = false;
 
   /**
    * @param open opens the environment of a folder, which exists
@@ -134,6 +135,10 @@ export class RewritableRows implements Rows {
     }
   }
 
+  closing(): void {
+    this.#isClosing = true;
+  }
+
   async close(): Promise<void> {
     if (!this.#lost) await this.#present.close();
   }
@@ -158,7 +163,9 @@ export class RewritableRows implements Rows {
     await this.#frozenEnd();
     // Nothing runs between the last look and the change.
     for (const reader of this.#frozen)
-      reader.why = `it was written again, and no row was read for ${this.#idleMs} ms`;
+      reader.why = this.#isClosing
+        ? 'the store is closed'
+        : `it was written again, and no row was read for ${this.#idleMs} ms`;
     // No later rewrite waits for readers that were left with a former file.
     this.#frozen.clear();
     const former = this.#present;
@@ -176,6 +183,7 @@ export class RewritableRows implements Rows {
     const looksMax = this.#idleMs / FROZEN_POLL_MS;
     let steps = this.#steps;
     for (let looks = 0; this.#frozen.size > 0 && looks < looksMax; looks++) {
+      if (this.#isClosing) return;
       await sleep(FROZEN_POLL_MS);
       if (steps !== this.#steps) looks = 0;
       steps = this.#steps;

@@ -69,6 +69,8 @@ export interface Rows extends RowsRead {
    * @throws TroupeError UNAVAILABLE without enough free space; nothing is changed then
    */
   rewrite?(): Promise<() => Promise<void>>;
+  /** `close` follows: a rewrite that is under way ends without a wait for frozen ranges. */
+  closing?(): void;
 }
 
 /** The smallest key above every key that starts with the prefix. */

@@ -185,6 +185,7 @@ class OpenStore implements WalStore {
   }
 
   async #close(): Promise<void> {
+    this.#o.rows.closing?.();
     await this.log.close();
     await this.#checkpointer.close();
     await this.state.close();

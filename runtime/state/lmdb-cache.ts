@@ -241,6 +241,7 @@ class LmdbStateCache extends WriteBehindState implements StateCache {
   }
 
   async #close(): Promise<void> {
+    this.#rows.closing();
     await super.close();
     await this.#checkpointer.close();
     await this.#rows.close();

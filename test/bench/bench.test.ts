@@ -121,12 +121,6 @@ describe('check', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/ok {6}limits\.putsPerSecond/);
   });
-
-  test('fails for a gate whose figure no scenario measures', async () => {
-    const { code, stdout } = await check('limits.dreams=1');
-    expect(code).toBe(1);
-    expect(stdout).toContain('there is no such figure');
-  });
 });
 
 describe('what a person gets wrong', () => {
@@ -135,6 +129,12 @@ describe('what a person gets wrong', () => {
     [['limits', '--loud'], "Unknown option '--loud'"],
     [['limits', '--repeats', 'many'], '--repeats is a whole number'],
     [['limits', '--gate', 'fast'], '--gate is written scenario.figure=number'],
+    [
+      ['limits', '--gate', 'limit.putsPerSecond=5'],
+      'there is no scenario limit: see `bench -- list`',
+    ],
+    [['limits', '--gate', 'limits.puts=5'], 'limits has the figures decodesPerSecond, '],
+    [['limits', '--gate', 'limits.putsPerSecond=0'], 'a threshold of 0 cannot be missed'],
     [['limits', '--baseline', '/nowhere.json'], 'the baseline /nowhere.json cannot be read'],
   ])('%j ends with exit code 2 before anything is measured', async (args, why) => {
     const { code, stderr } = await bench(...args, '--smoke');

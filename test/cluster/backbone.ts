@@ -85,7 +85,7 @@ const envOf = (path: string): string => basename(path).toLowerCase();
 
 async function startNode(
   env: string,
-  options: Options,
+  { aroundLog: _, ...options }: Options,
   ports: NatsPorts,
   { name, role }: (typeof NODES)[number],
 ): Promise<System> {

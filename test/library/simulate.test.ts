@@ -77,6 +77,17 @@ test('the replay file has the recorded turns, and another chart differs from the
   expect([...types]).toEqual(['bill']);
 });
 
+// Bug: a raw TypeError said that a property of undefined was read.
+test.each([
+  [{ recordings: [] }, /recordings is not a list: pass what System.actors.recording returns/],
+  [[{}], /recording 1 is not an object with the texts cell and bytes/],
+  [[undefined], /recording 1 is not an object/],
+  [[{ cell: 'c', bytes: '' }], /recording 1 is not an object with the numbers shard and shards/],
+  [[{ cell: 'c', shard: 0, shards: 8, bytes: 'cut' }], /bytes of recording 1 is not base64 of/],
+])('%j is no list of recordings', (recordings, fault) => {
+  expect(() => replayRecordings(recordings as never, [bill])).toThrow(fault);
+});
+
 test('an outcome that is dropped, because its actor left the state, is in the history', async () => {
   // The bank answers in the moment in which the order is cancelled, and its turn is behind that.
   class SlowBank {
@@ -289,6 +300,11 @@ test('options that are not valid are refused', async () => {
   );
   const unknown = { crash: 0.1 } as object;
   await expect(simulate({ actors: [bill], load, faults: unknown })).rejects.toThrow('faults.crash');
+  // Bug: the rule was never checked, so the test passed.
+  const misspelled = { actors: [bill], load, invariant: { 'never holds': () => false } };
+  await expect(simulate(misspelled)).rejects.toThrow('did you mean invariants?');
+  const controlled = { actors: [bill], laod: load } as { actors: (typeof bill)[] };
+  await expect(simulate(controlled)).rejects.toThrow('did you mean load?');
 });
 
 test.each([
@@ -297,6 +313,7 @@ test.each([
   [{ to: undefined }, /undefined is not an actor address/],
   [{ at: Number.NaN }, /its time is NaN/],
   [{ at: -1 }, /its time is -1/],
+  [{ principal: { sub: 'ada', roles: [7] } }, /principal.roles\[0\] is 7/],
 ])('a load with %j is refused, and no rule holds by mistake', async (wrong, fault) => {
   const message = { to: address('default', 'bill', '1'), event: { type: 'bill.pay' }, ...wrong };
   const load = [message as never];
@@ -337,6 +354,8 @@ test('services may send a message while they are made', async () => {
       actors: [bill],
       load: [],
       runs: 1,
+      // A client that sends it again has two answers.
+      faults: false,
       print: () => {},
       services: (world) => {
         world.send({ to: address('default', type, '1'), event: { type: 'bill.pay' }, at: 5 });

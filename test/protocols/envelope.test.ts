@@ -72,6 +72,8 @@ describe('an envelope', () => {
     ['/ttl_sec', { ttl_sec: 0 }, 'must be at least 1'],
     ['/ttl_sec', { ttl_sec: 86_401 }, 'must be at most 86400'],
     ['/seq', { seq: 1.5 }, /integer/],
+    // Bug: it was accepted, and no number was above it.
+    ['/seq', { seq: Number.MAX_SAFE_INTEGER }, 'must be at most 9000000000000000'],
     ['/action', { action: 'update' }, /\{domain\}\.\{verb\}_\{object\}/],
     ['/action', { action: 'agent_data.update_document.done' }, /\{domain\}/],
     ['/action_version', { action_version: '1.0' }, /semantic version/],

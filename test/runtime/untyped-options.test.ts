@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { setup } from 'xstate';
-import { createSystem, defineActor, openEmbedded } from '../../library/index.ts';
+import { createSystem, defineActor, openCluster, openEmbedded } from '../../library/index.ts';
 import { address, parseAddress } from '../../protocols/address.ts';
+import { hostActions } from '../../protocols/statechart.ts';
 import { mailboxSubject } from '../../protocols/subjects.ts';
 import { encodeMail } from '../../runtime/shard/commit/records.ts';
 import type { Principal } from '../../runtime/system.ts';
@@ -38,18 +39,47 @@ test.each([
   [{ durability: 'Power' }, /durability is "Power", it must be 'process' or 'power'/],
   [{ path: '' }, /path is "", it must be the name of the data folder/],
   [{ path: undefined }, /path is undefined/],
+  [{ durabilty: 'power' }, /durabilty is not an option; did you mean durability\?/],
 ])('a store is not opened with %j', async (options, fault) => {
   const given = { path: join(home, 'store'), ...options };
   await expect(openEmbedded(given as { path: string })).rejects.toThrow(fault);
 });
 
-test('a wrong number of shards makes no cell: the store can still become one', async () => {
-  const ports = await openEmbedded({ path: join(home, 'cell') });
+// Bug: the folder stayed locked, so the process could not open it again.
+test('a system that cannot start closes its store, which can be opened again', async () => {
+  const path = join(home, 'cell');
+  const twice = [...actors, ...actors];
   for (const shards of [0, 1.5, 65_537])
-    await expect(createSystem({ ...ports, actors, shards })).rejects.toThrow(/1 to 65,536 shards/);
-  const system = await createSystem({ ...ports, actors, shards: 2 });
+    await expect(
+      createSystem({ ...(await openEmbedded({ path })), actors, shards }),
+    ).rejects.toThrow(/1 to 65,536 shards/);
+  // None of them has made a cell.
+  const options = { actors: twice, shards: 2 };
+  await expect(createSystem({ ...(await openEmbedded({ path })), ...options })).rejects.toThrow(
+    /registered twice/,
+  );
+  const system = await createSystem({ ...(await openEmbedded({ path })), actors, shards: 2 });
   expect(system.status()).toHaveLength(2);
   await system.stop();
+});
+
+// Bug: a misspelled option meant its default, here a cell of 8 shards that cannot change.
+test.each([
+  [{ shard: 2 }, /createSystem: shard is not an option; did you mean shards\?; options: actors,/],
+  [{ limits: { keyMax: 2 } }, /limits\.keyMax is not an option; did you mean limits\.keysMax\?/],
+  [{ history: { days: 2 } }, /history\.days is not an option; options: bytesMax, types/],
+])('a system with %j is refused', async (wrong, fault) => {
+  const path = mkdtempSync(join(home, 'misspelled-'));
+  const options = { ...(await openEmbedded({ path })), actors, ...wrong };
+  await expect(createSystem(options as never)).rejects.toThrow(fault);
+  const system = await createSystem({ ...(await openEmbedded({ path })), actors, shards: 3 });
+  expect(system.status()).toHaveLength(3);
+  await system.stop();
+});
+
+test('a cluster is not joined with a misspelled option', async () => {
+  const options = { servers: 'nats://127.0.0.1:9', path: home, name: 'a', replica: 3 };
+  await expect(openCluster(options)).rejects.toThrow(/did you mean replicas\?/);
 });
 
 test('a message without a sender, and an ask without a time, are refused', async () => {
@@ -70,6 +100,53 @@ test('a message without a sender, and an ask without a time, are refused', async
     ).toMatchObject(refused(/timeoutMs is/));
   expect(system.inspect(lamp)).toBeUndefined();
   await expect(system.actors.history(lamp, { limit: 0 })).rejects.toThrow(/limit is 0/);
+  await system.stop();
+});
+
+// Bug: they were accepted and stored, as what the encoder made of them.
+test.each([
+  [{ sub: 7, roles: [] }, /add the option principal/],
+  [new Map(), /add the option principal/],
+  [{ sub: 'ada', roles: [() => true] }, /principal\.roles\[0\] is a function/],
+  [{ sub: 'ada', roles: ['user', { is: 'operator' }] }, /roles\[1\] is {"is":"operator"}, each/],
+  [{ sub: 'ada', roles: [undefined] }, /roles\[0\] is undefined, each role must be a text/],
+  [{ sub: 'ada', roles: [], since: new Date(0) }, /principal\.since is a Date/],
+])('a message from the sender %j is refused', async (sender, message) => {
+  const path = mkdtempSync(join(home, 'odd-'));
+  const system = await createSystem({ ...(await openEmbedded({ path })), actors });
+  const refused = {
+    kind: 'refused',
+    error: { code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) },
+  };
+  const options = { principal: sender as never, timeoutMs: 1_000 };
+  expect(await system.tell(lamp, event, options)).toMatchObject(refused);
+  expect(await system.ask(lamp, event, options)).toMatchObject(refused);
+  expect(system.inspect(lamp)).toBeUndefined();
+  await system.stop();
+});
+
+test('an actor sends no message for an odd sender', async () => {
+  const relay = setup({ actions: hostActions }).createMachine({
+    id: 'relay',
+    on: {
+      pass: {
+        actions: {
+          type: 'tell',
+          params: { to: lamp, event, principal: { sub: 'ada', roles: [7 as never] } },
+        },
+      },
+    },
+  });
+  const ports = await openEmbedded({ path: join(home, 'relay') });
+  const types = [...actors, defineActor({ type: 'relay', version: 1, machine: relay })];
+  const system = await createSystem({ ...ports, actors: types });
+  const options = { principal, timeoutMs: 10_000 };
+  expect(
+    await system.ask(address('default', 'relay', '1'), { type: 'pass' }, options),
+  ).toMatchObject({
+    kind: 'refused',
+    error: { message: expect.stringMatching(/principal\.roles\[0\] is 7, each role/) },
+  });
   await system.stop();
 });
 

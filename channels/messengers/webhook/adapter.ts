@@ -8,6 +8,7 @@ import { chatAddress, type ConnectOutput, type SendOutcome } from '../../../prot
 import { checker, describeErrors } from '../../../protocols/check.ts';
 import { defined } from '../../../protocols/defined.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
+import { WEBHOOK_SECRET_RULE, webhookKeyOf } from '../../../protocols/security/webhook-key.ts';
 import { WebhookInbound, type WebhookOutbound } from '../../../protocols/webhook.ts';
 import type { Secret } from '../../../runtime/config/index.ts';
 import type {
@@ -35,7 +36,7 @@ import {
   unknownOutcome,
 } from '../outcomes.ts';
 import { checkSize, hmacSha256, jsonOf, STOPPED, untilAborted } from '../webhook-requests.ts';
-import { keyOf, signedHeaders, verify } from './standard-webhooks.ts';
+import { signedHeaders, verify } from './standard-webhooks.ts';
 
 export type WebhookSettings = { readonly secret: Secret; readonly url?: string };
 
@@ -72,7 +73,7 @@ class WebhookAccount implements AccountAdapter {
 
   constructor(context: AccountContext<WebhookSettings>) {
     this.#context = context;
-    this.#key = keyOf(context.settings.secret.reveal());
+    this.#key = webhookKeyOf(context.settings.secret.reveal());
   }
 
   async start(connection: Connection): Promise<ConnectOutput> {
@@ -192,8 +193,7 @@ class WebhookAccount implements AccountAdapter {
   }
 
   #shortSecret(): TroupeError {
-    const what = 'needs at least 24 bytes: use `whsec_` with base64, or a longer text';
-    return new TroupeError('INVALID_ARGUMENT', `${this.#at('secret')} ${what}`);
+    return new TroupeError('INVALID_ARGUMENT', `${this.#at('secret')} ${WEBHOOK_SECRET_RULE}`);
   }
 }
 

@@ -8,7 +8,6 @@ import { hmacSha256, isSame } from '../webhook-requests.ts';
 
 /** How far a timestamp may be from the clock, seconds. */
 export const TOLERANCE_SEC = 300;
-const SECRET_BYTES_MIN = 24;
 const ID_CHARACTERS_MAX = 200;
 /** A sender that rotates keys signs with two. */
 const SIGNATURES_MAX = 10;
@@ -18,13 +17,6 @@ export type SignedHeaders = {
   readonly 'webhook-timestamp': string;
   readonly 'webhook-signature': string;
 };
-
-/** The key of a secret: the base64 after `whsec_`, or the text itself. Undefined: too short. */
-export function keyOf(secret: string): Buffer | undefined {
-  const encoded = /^whsec_(.*)$/s.exec(secret)?.[1];
-  const key = encoded === undefined ? Buffer.from(secret) : Buffer.from(encoded, 'base64');
-  return key.length < SECRET_BYTES_MIN ? undefined : key;
-}
 
 export function signedHeaders(key: Buffer, id: string, nowMs: number, body: string): SignedHeaders {
   const timestamp = String(Math.floor(nowMs / 1000));

@@ -21,7 +21,7 @@ export interface Envelope {
   ttl_sec: number;
   idempotency_key: string;
   /**
-   * Increases per tenant, sender and subject
+   * Increases per tenant, sender and subject, such as the time in milliseconds
    */
   seq: number;
   action: string;

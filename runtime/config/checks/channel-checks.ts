@@ -1,6 +1,8 @@
 /** Rules of the section `channels`. */
+import { WEBHOOK_SECRET_RULE, webhookKeyOf } from '../../../protocols/security/webhook-key.ts';
 import { childPointer } from '../pointer.ts';
 import type { Config } from '../schema/schema.ts';
+import { UnreadSecret } from '../secret.ts';
 import type { Finding } from './check.ts';
 
 /** An account that no message could reach. */
@@ -19,13 +21,27 @@ export function accountsReceive({ channels: { slack, telegram } }: Config): Find
   ];
 }
 
+/** The value is never shown. */
+export const webhookSecretsFit = ({ channels: { webhook } }: Config): Finding[] =>
+  findingsIn(
+    'webhook',
+    webhook?.accounts,
+    ({ secret }) =>
+      !secret || secret instanceof UnreadSecret || webhookKeyOf(secret.reveal())
+        ? undefined
+        : WEBHOOK_SECRET_RULE,
+    'secret',
+  );
+
 const findingsIn = <Account>(
   channel: string,
   accounts: Readonly<Record<string, Account>> = {},
   problemOf: (account: Account) => string | undefined,
+  field?: string,
 ): Finding[] =>
   Object.entries(accounts).flatMap(([name, account]) => {
     const message = problemOf(account);
-    const pointer = childPointer(`/channels/${channel}/accounts`, name);
+    const place = childPointer(`/channels/${channel}/accounts`, name);
+    const pointer = field === undefined ? place : childPointer(place, field);
     return message === undefined ? [] : [{ pointer, message }];
   });

@@ -5,7 +5,7 @@ import {
   isBuiltInProvider,
   OFFLINE_PROVIDER,
 } from '../../../protocols/models/model-providers.ts';
-import { accountsReceive } from './channel-checks.ts';
+import { accountsReceive, webhookSecretsFit } from './channel-checks.ts';
 import type { Finding } from './check.ts';
 import { bindsLoopback } from '../places.ts';
 import { childPointer, parsePointer, showPointer } from '../pointer.ts';
@@ -80,6 +80,7 @@ export const checksFor = (ownTools?: readonly string[]): readonly Rule[] => [
   linksAreApart,
   resetZoneExists,
   accountsReceive,
+  webhookSecretsFit,
   remoteAgentsUseTls,
 ];
 

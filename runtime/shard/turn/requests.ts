@@ -24,6 +24,7 @@ import {
   checkDomain,
   checkLane,
   checkMessage,
+  checkPrincipal,
   checkTtl,
   checkValue,
   storableError,
@@ -207,6 +208,7 @@ function tell(t: TurnContext, resident: ActivatedActor, p: Tell, origin: Origin 
   checkMessage(p.event);
   checkLane(p.lane);
   checkTtl(p.ttlMs);
+  if (p.principal) checkPrincipal(p.principal);
   checkRoom(t);
   const id = outId(t);
   const out: { -readonly [K in keyof OutItem]: OutItem[K] } = {

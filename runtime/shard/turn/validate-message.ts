@@ -6,6 +6,7 @@
 import { encode } from '../../../protocols/codec.ts';
 import { type ErrorData, TroupeError } from '../../../protocols/errors.ts';
 import type { Lane, Message } from '../../../protocols/statechart.ts';
+import type { Principal } from '../../system.ts';
 import { unfitValue } from '../../statechart/values.ts';
 
 /** Maximum length of event types: they are part of the rows of idempotency keys. */
@@ -32,6 +33,22 @@ export function checkMessage(event: unknown): asserts event is Message {
       `an event's type is a text of 1 to ${EVENT_TYPE_BYTES_MAX} bytes without control characters that is not '*' and does not begin with 'xstate.', not ${JSON.stringify(type)}`,
     );
   }
+}
+
+/**
+ * The sender of a message: a text and a list of texts, and other values that the store returns.
+ * @throws TroupeError INVALID_ARGUMENT with the place of what is wrong
+ */
+export function checkPrincipal(principal: unknown): asserts principal is Principal {
+  const { sub, roles } = (principal ?? {}) as Partial<Record<keyof Principal, unknown>>;
+  if (typeof sub !== 'string' || !Array.isArray(roles))
+    throw invalid('the message has no sender: add the option principal: { sub, roles }');
+  checkValue(principal, 'principal');
+  const odd = roles.findIndex((role) => typeof role !== 'string');
+  if (odd >= 0)
+    throw invalid(
+      `principal.roles[${odd}] is ${JSON.stringify(roles[odd]) ?? 'undefined'}, each role must be a text`,
+    );
 }
 
 /** @throws TroupeError INVALID_ARGUMENT unless the store returns the value unchanged */

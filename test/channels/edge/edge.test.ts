@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EdgeFacts } from '../../../channels/edge/facts.ts';
 import type { Edge, EdgeRequest } from '../../../channels/edge/edge.ts';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
-import type { Envelope } from '../../../protocols/envelope.ts';
+import { ENVELOPE_SEQ_MAX, type Envelope } from '../../../protocols/envelope.ts';
 import type { ErrorCode } from '../../../protocols/errors.ts';
 import { TASKS_INDEX } from '../../../protocols/task.ts';
 import { systemClock } from '../../../runtime/index.ts';
@@ -303,6 +303,12 @@ describe('a sequence number', () => {
     });
     const elsewhere = envelope({ context_id: 'other numbers', seq: 1 });
     expect(taskOf(await send(elsewhere)).state).toBe('SUCCEEDED');
+  });
+
+  it('that no other can follow is explained', async () => {
+    await send(envelope({ context_id: 'full', seq: ENVELOPE_SEQ_MAX }));
+    const { message } = errorOf(await send(envelope({ context_id: 'full' })));
+    expect(message).toMatch(/no higher one is possible: use another subject/);
   });
 });
 

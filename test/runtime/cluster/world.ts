@@ -69,8 +69,8 @@ export class ClusterWorld {
   }
 
   async #open(name: string, role: 'worker' | 'gateway', options: Options): Promise<System> {
-    const { aroundLog = (log) => log, aroundBus = (bus) => bus, aroundBlobs } = options;
-    const { state: given, warmCopies, ...rest } = { ...this.#options, ...options };
+    const { aroundLog = (log) => log, aroundBus = (bus) => bus, aroundBlobs, ...more } = options;
+    const { state: given, warmCopies, ...rest } = { ...this.#options, ...more };
     const state: NonNullable<Options['state']> = given ?? new MemoryState();
     const system = await createSystem({
       actors: [puppetType(), bossType(), puppetType({ type: 'erasure' })],

@@ -75,3 +75,18 @@ test('a range that was left without its end holds up one rewrite', async () => {
   expect(performance.now() - since).toBeLessThan(idleMs);
   expect(() => left.next()).toThrow('read them again');
 });
+
+test('a range that was left without its end ends when the store begins to close', async () => {
+  const path = await temporaryFolder();
+  onTestFinished(() => removeFolder(path));
+  const rows = new RewritableRows(path, (folder) => new LmdbRows(folder, 2 ** 26), 3_600_000);
+  onTestFinished(() => rows.close());
+  const keys = [Buffer.from([1]), Buffer.from([2])];
+  await rows.commit(keys.map((key) => ({ table: 'state', key, value: key })));
+  const left = rows.frozen('state', { from: keys[0]!, to: Buffer.from([9]) })[Symbol.iterator]();
+  left.next();
+  const replaced = (await rows.rewrite())();
+  rows.closing();
+  await replaced;
+  expect(() => left.next()).toThrow('because the store is closed: read them again');
+});

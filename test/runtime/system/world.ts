@@ -118,11 +118,11 @@ export class World {
 
 const embedded: Backbone = {
   start: async (path, options) => {
-    const { aroundLog = (log) => log, clock } = options;
-    const ports = await openPorts(path, clock);
+    const { aroundLog = (log) => log, ...own } = options;
+    const ports = await openPorts(path, own.clock);
     const store = { ...ports.store, log: aroundLog(ports.store.log) };
     try {
-      const system = await createSystem({ ...options, ...ports, store });
+      const system = await createSystem({ ...own, ...ports, store });
       return { system, stop: () => system.stop() };
     } catch (error) {
       await ports.store.close();

@@ -221,7 +221,7 @@ class Envelope:
     principal: Principal
     request_id: str
     seq: int
-    """Increases per tenant, sender and subject"""
+    """Increases per tenant, sender and subject, such as the time in milliseconds"""
 
     tenant_id: str
     timestamp: str

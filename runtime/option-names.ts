@@ -1,0 +1,31 @@
+/**
+ * Names of options that a program in JavaScript misspelled: ignored, each would mean its default.
+ */
+import { TroupeError } from '../protocols/errors.ts';
+import { nearest, withGuess } from './config/checks/suggest.ts';
+
+/** A table with each option, so that none can be forgotten: `satisfies OptionNames<Options>`. */
+export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
+
+/** @throws TroupeError INVALID_ARGUMENT that names the first one. @param of the function */
+export function checkNames(of: string, value: object | undefined, table: object, path = ''): void {
+  const [problem] = unknownNames(path, value, Object.keys(table));
+  if (problem) throw new TroupeError('INVALID_ARGUMENT', `${of}: ${problem}`);
+}
+
+/**
+ * A text for each name of `value` that is not known; [] when all are.
+ * @param path before each name, such as `mailbox.`
+ */
+export const unknownNames = (
+  path: string,
+  value: object = {},
+  known: readonly string[],
+): string[] =>
+  Object.keys(value)
+    .filter((name) => !known.includes(name))
+    .map((name) => {
+      const guess = nearest(name, known);
+      const problem = `${path}${name} is not an option`;
+      return `${withGuess(problem, guess && `${path}${guess}`)}; options: ${known.join(', ')}`;
+    });
