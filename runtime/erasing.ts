@@ -181,7 +181,9 @@ export class StoreErasing implements Erasing {
     return { ...nothingReached(shards), shards, isDone: true };
   }
 
-  /** What this process has of its own, at the order of the one that erases. */
+  /**
+   * Removes erased data from this process's own files and memory, as the erasing process orders.
+   */
   async scrubLocal(): Promise<void> {
     const { hosting, transcripts, workspaces, store } = this.#o;
     await hosting().refreshed();
@@ -190,7 +192,7 @@ export class StoreErasing implements Erasing {
     await store.scrubLocal?.(await this.#erasures());
   }
 
-  /** An erasure that ended while this process started did not know it. */
+  /** Repeats that for an erasure that ended while this process started and did not know it. */
   async started(): Promise<void> {
     const { scrubLocal, erasuresAtOpening } = this.#o.store;
     if (scrubLocal && (await this.#erasures()) !== erasuresAtOpening) await this.scrubLocal();
@@ -279,7 +281,7 @@ export class StoreErasing implements Erasing {
     return (await this.#o.blobs.list(ERASURES_PREFIX)).length;
   }
 
-  /** Their entries take the place of the last ones of the mailbox, which no trim removes. */
+  /** No trim removes the last entry of a mailbox, so these become the last ones. */
   async #putBlanks(tenant: string, shard: number): Promise<void> {
     const blank = this.#blank(tenant, shard);
     await this.#order(blank, { type: 'sys.erase' }, 'control');

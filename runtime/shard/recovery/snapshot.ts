@@ -34,7 +34,7 @@ export class RowsWriter {
     this.#add(VERSION);
   }
 
-  /** Answers whether a page is full and made: a moment to let others run. */
+  /** Returns whether this row completed a page: then the caller may let other work run. */
   put({ table, key, value }: TableRow): boolean {
     this.#page.push(table, key, value);
     this.#size += ROW_BYTES + value.length;
