@@ -106,4 +106,3 @@ async function cellKeys(
 
 export const artifactsFolder = ({ home, a2a }: Pick<Config, 'home' | 'a2a'>): string =>
   a2a.artifacts.path ?? join(home, 'artifacts');
-

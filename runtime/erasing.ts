@@ -6,6 +6,7 @@
  * erases sends orders to the owners of the shards, and to every process for its local data.
  */
 import { createHash } from 'node:crypto';
+import { setImmediate as letOthersRun } from 'node:timers/promises';
 import { type Address, address, parseAddress, shardOf } from '../protocols/address.ts';
 import { decode } from '../protocols/codec.ts';
 import { errorData, TroupeError } from '../protocols/errors.ts';
@@ -30,7 +31,6 @@ import { type Log, READ_LIMIT_DEFAULT } from './log/log.ts';
 import type { State } from './state/state.ts';
 import { TABLE } from './shard/commit/fold.ts';
 import { encodeErased } from './shard/commit/erased-entry.ts';
-import { nextTurn } from './shard/recovery/snapshot.ts';
 import { ERASED_ROWS_MAX } from './shard/turn/erase-actor.ts';
 import { decodeActorRow } from './shard/turn/actor-row.ts';
 import type { Erasing, StoredRow } from './erasing-port.ts';
@@ -106,7 +106,7 @@ export class StoreErasing implements Erasing {
     let count = 0;
     for (let shard = 0; shard < shards; shard++)
       for (const { table, key, value } of store.state.dump(shard)) {
-        if (++count % ROWS_PER_TICK === 0) await nextTurn();
+        if (++count % ROWS_PER_TICK === 0) await letOthersRun();
         const row = storedRow(tenant, { shard, table, key, value });
         if (row) yield row;
       }
