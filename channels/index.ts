@@ -1,14 +1,8 @@
 /** Public interface of channels. */
 export type { OnCommand } from './gateway/tenant/chat-commands.ts';
-export type { OnMessage } from './gateway/sessions/message-hook.ts';
 export type { GatewayAuth } from './gateway/auth/access.ts';
-export {
-  type CloseOptions,
-  type Gateway,
-  startGateway,
-} from './gateway/gateway.ts';
+export { type Gateway, startGateway } from './gateway/gateway.ts';
 export type { CertificatePair, GatewayTls } from './gateway/transport/server.ts';
-export type { Logger as GatewayLog } from './gateway/log.ts';
 export type { GatewayOptions, TenantOptions } from './gateway/options.ts';
 export type {
   AgentCard,

@@ -1,7 +1,6 @@
 /** Selects the artifact bucket of a configuration. */
 import { join } from 'node:path';
 import { defined } from '../protocols/defined.ts';
-import { TroupeError } from '../protocols/errors.ts';
 import { BlobArtifacts, type BlobArtifactsOptions } from '../runtime/artifacts/blob-artifacts.ts';
 import { openFolderArtifacts } from '../runtime/artifacts/folder.ts';
 import type { S3Artifacts } from '../runtime/artifacts/s3.ts';
@@ -107,20 +106,3 @@ async function cellKeys(
 
 export const artifactsFolder = ({ home, a2a }: Pick<Config, 'home' | 'a2a'>): string =>
   a2a.artifacts.path ?? join(home, 'artifacts');
-
-const none = (): Promise<never> =>
-  Promise.reject(
-    new TroupeError(
-      'UNAVAILABLE',
-      'this process has no bucket for artifacts: set a2a.enabled, and a2a.artifacts as needed',
-    ),
-  );
-
-/** For a process without a bucket: every call fails with UNAVAILABLE. */
-export const noArtifacts: Artifacts = {
-  put: none,
-  get: none,
-  sign: none,
-  remove: async () => {},
-  resolve: none,
-};

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Address, parseAddress } from '../protocols/address.ts';
 import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
+import { LOCALITY_LABEL } from '../protocols/locality.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
 import {
   type Config,
@@ -11,7 +12,7 @@ import {
   tenantConfig,
   workspaceFolderOf,
 } from '../runtime/config/index.ts';
-import { type Labels, LOCALITY_LABEL } from '../runtime/labels.ts';
+import type { Labels } from '../runtime/labels.ts';
 import { folderWorkspaces } from '../runtime/workspaces/folder.ts';
 import { folderNameOf } from '../runtime/workspaces/name.ts';
 import { pinnedWorkspaces } from '../runtime/workspaces/pinned.ts';

@@ -12,9 +12,7 @@ export {
 export { linesOf } from './chunks.ts';
 export {
   type BatchAnswer,
-  type BatchFile,
   type BatchState,
-  EMBEDDED_AT_ONCE,
   type Embedded,
   type EmbeddedAs,
   type Embedder,

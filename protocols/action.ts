@@ -3,7 +3,7 @@
  * version. The registry, the capabilities documents, OpenAPI and the SDKs all contain the same
  * spec.
  */
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import { AnyKey } from './any-key.ts';
 import { defined } from './defined.ts';
 import { parseAction } from './envelope.ts';
@@ -179,6 +179,3 @@ export const deprecationsOf = (
       ? [deprecationOf(agent_id, { action, major: majorOf(action_version), sunset_at }, actions)]
       : [],
   );
-
-/** TypeBox schemas by schema_version. */
-export type PayloadSchemas = Readonly<Record<string, TSchema>>;

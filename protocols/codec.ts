@@ -68,39 +68,12 @@ export const decode = <T>(bytes: Uint8Array, start = 0): T => {
   }
 };
 
-/** Default maximum size of JSON texts: 1 MiB in UTF-8. */
-export const JSON_BYTES_MAX = 1_048_576;
-
-/**
- * JSON text of a value. Bytes have no JSON form: encode them as base64 first.
- * @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`; INVALID_ARGUMENT for a value that JSON
- * cannot represent
- */
-export const toJson = (value: unknown, bytesMax = JSON_BYTES_MAX): string => {
-  const text = stringify(value);
-  const bytes = Buffer.byteLength(text, 'utf8');
-  if (bytes > bytesMax) throw tooLarge(bytes, bytesMax);
-  return text;
-};
-
-const stringify = (value: unknown): string => {
-  try {
-    const text: string | undefined = JSON.stringify(value);
-    if (text !== undefined) return text;
-  } catch (cause) {
-    throw new TroupeError('INVALID_ARGUMENT', `the value has no JSON form: ${messageOf(cause)}`, {
-      cause,
-    });
-  }
-  throw new TroupeError('INVALID_ARGUMENT', `a value of type ${typeof value} has no JSON form`);
-};
-
 /**
  * Parses a JSON text. The size is checked before parsing.
  * @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`; INVALID_ARGUMENT when it is not UTF-8 or
  * not JSON
  */
-export const fromJson = (text: string | Uint8Array, bytesMax = JSON_BYTES_MAX): unknown => {
+export const fromJson = (text: string | Uint8Array, bytesMax: number): unknown => {
   const bytes = typeof text === 'string' ? Buffer.byteLength(text, 'utf8') : text.byteLength;
   if (bytes > bytesMax) throw tooLarge(bytes, bytesMax);
   try {

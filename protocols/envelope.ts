@@ -132,9 +132,8 @@ export const readEnvelope = (text: string | Uint8Array): Envelope => {
   );
 };
 
-/** The events of a task, in their possible order. */
-export const EVENT_SUFFIXES = ['accepted', 'running', 'done', 'cancelled', 'compensated'] as const;
-export type EventSuffix = (typeof EVENT_SUFFIXES)[number];
+/** How the name of a task's event ends, in their possible order. */
+export type EventSuffix = 'accepted' | 'running' | 'done' | 'cancelled' | 'compensated';
 
 export type ActionParts = {
   readonly domain: string;
@@ -163,12 +162,6 @@ export const parseAction = (action: string): ActionParts => {
   };
 };
 
-/** Name of a task's event. The events of a `.cancel` are those of the action it cancels. */
-export const eventOf = (action: string, suffix: EventSuffix): string => {
-  const { domain, verb, object } = parseAction(action);
-  return `${domain}.${verb}_${object}.${suffix}`;
-};
-
 /** The message an actor receives: the action is its type, and the payload's fields follow. */
 export const envelopeToMessage = ({ action, payload }: Envelope): Message => ({
   ...payload,
@@ -177,23 +170,3 @@ export const envelopeToMessage = ({ action, payload }: Envelope): Message => ({
 
 /** The envelope's fields that are not in its message. */
 export type EnvelopeHead = Omit<Envelope, 'version' | 'action' | 'payload'>;
-
-/**
- * The inverse of `envelopeToMessage`; drops a `meta` that the host added.
- * @throws TroupeError INVALID_ARGUMENT when the message has no `schema_version`
- */
-export const messageToEnvelope = (message: Message, head: EnvelopeHead): Envelope => {
-  const { type, meta: _, ...payload } = message;
-  if (typeof payload.schema_version !== 'string') {
-    throw new TroupeError(
-      'INVALID_ARGUMENT',
-      `the message ${type} has no schema_version for its envelope`,
-    );
-  }
-  return {
-    ...head,
-    version: '1.0',
-    action: type,
-    payload: { ...payload, schema_version: payload.schema_version },
-  };
-};

@@ -2,6 +2,9 @@
 import { defined } from './defined.ts';
 import { TroupeError } from './errors.ts';
 
+/** The label for the locality of a worker. */
+export const LOCALITY_LABEL = 'locality';
+
 /** Names of locations are compared case-insensitively. */
 export const isSamePlace = (a: string | undefined, b: string | undefined): boolean =>
   a !== undefined && a.toLowerCase() === b?.toLowerCase();

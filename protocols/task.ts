@@ -114,7 +114,6 @@ const EventEntry = Type.Object(
   },
   closed,
 );
-export type TaskEventEntry = Static<typeof EventEntry>;
 
 /** Protocols whose calls become envelopes. */
 const TASK_PROTOCOLS = ['mcp', 'a2a'] as const;

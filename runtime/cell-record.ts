@@ -1,10 +1,9 @@
 /**
  * The record of a cell: its number of shards, and its name where the store has none of its own. It
- * has the header of all records (record-format.ts), and there the header means the whole cell: its
- * `format` is the one in which programs write, and its `oldest reader` the lowest that a program
- * must know to open the cell. So every program that knows headers refuses a cell that it could not
- * read, and a program of before the header, which would make dead letters of newer mail, cannot
- * open it.
+ * has the header of all records (record-format.ts), which here applies to the whole cell: `format`
+ * is the one in which programs write, and `oldest reader` the lowest that a program must know to
+ * open the cell. So every program that knows headers refuses a cell that it could not read. A
+ * program from before headers would make dead letters of newer mail; it cannot open the cell.
  */
 import { decode } from '../protocols/codec.ts';
 import { TroupeError } from '../protocols/errors.ts';
@@ -25,7 +24,7 @@ type CellHeader = { readonly format: number; readonly minReader: number };
 export const encodeCell = (record: object, format: number = FORMAT): Buffer =>
   encodeEntry(record, format);
 
-/** Records of before the header are of a cell that every program may open. */
+/** A record without a header is of a cell that every program may open. */
 export const cellHeader = ({ bytes }: Pick<LogEntry, 'bytes'>): CellHeader => {
   const header = headerOf(bytes);
   if (!header) return { format: BASE_FORMAT, minReader: BASE_FORMAT };
@@ -57,7 +56,7 @@ function cellBody(bytes: Uint8Array, position?: number): number {
 }
 
 /**
- * Gives a record of before the header one. May be repeated, and by several processes at once.
+ * Adds the header to a record without one. May be repeated, and by several processes at once.
  * @throws as `Log.append`
  */
 export async function renewCell(log: Log, subject: string, last: LogEntry): Promise<void> {

@@ -17,7 +17,7 @@ import type { Clock } from './clock/clock.ts';
 import type { MessageClient } from './message-client.ts';
 import type { Log, LogEntry } from './log/log.ts';
 import { checkDomain } from './shard/turn/validate-message.ts';
-import { encodeErased, isErased } from './shard/commit/erased-entry.ts';
+import { isErased } from './shard/commit/erased-entry.ts';
 import { decodeKept } from './shard/commit/records.ts';
 import { lettersIn, removeLetters } from './letter-log.ts';
 import type { AgedLetter, LetterPlace } from './retaining-port.ts';
@@ -138,39 +138,25 @@ export class DeadLetterLog implements DeadLetters {
   }
 
   /**
-   * Removes the letters that `matches` accepts, of all domains. The others of a domain get new
-   * positions, because a log is trimmed from its beginning. May be repeated: a letter that is
-   * stored twice is listed once.
+   * Removes the letters that `matches` accepts, of all domains. Others may get new positions
+   * (`removeLetters`). May be repeated: a letter that is stored twice is listed once.
    * @returns how many letters matched
    */
   async erase(matches: (letter: DeadLetter) => boolean, isDryRun: boolean): Promise<number> {
     let erased = 0;
     for (const domain of await this.domains()) {
       const subject = this.#subject(domain);
-      const last = await this.#o.log.last(subject);
-      const kept: Uint8Array[] = [];
+      const isMatch = (entry: LogEntry) => matches(letterOf(entry));
       let matched = 0;
-      for (let next = 1; next <= last; ) {
-        const entries = await this.#o.log.read(subject, next, { limit: LIST_MAX });
-        for (const entry of entries.filter(({ position }) => position <= last)) {
-          if (isErased(decodeKept(entry.bytes))) continue;
-          if (matches(letterOf(entry))) matched++;
-          else kept.push(entry.bytes);
-        }
-        if (entries.length === 0) break;
-        next = entries.at(-1)!.position + 1;
-      }
+      for await (const entry of lettersIn(this.#o.log, subject, 1)) if (isMatch(entry)) matched++;
       erased += matched;
-      if (matched > 0 && !isDryRun) await this.#replace(subject, kept, last);
+      if (matched > 0 && !isDryRun) await this.#remove(subject, isMatch);
     }
     return erased;
   }
 
-  /** Appends the letters that stay, and then trims up to `last`. */
-  async #replace(subject: string, kept: readonly Uint8Array[], last: number): Promise<void> {
-    const { log } = this.#o;
-    for (const bytes of kept.length > 0 ? kept : [encodeErased()]) await log.append(subject, bytes);
-    await log.trim(subject, last);
+  async #remove(subject: string, isRemoved: (entry: LogEntry) => boolean): Promise<void> {
+    await removeLetters(this.#o.log, subject, isRemoved);
     this.#reopened++;
     this.#floors.clear();
   }
@@ -193,23 +179,19 @@ export class DeadLetterLog implements DeadLetters {
     const heads: DeadLetterHead[] = [];
     const seen = new Set<string>();
     const reopened = this.#reopened;
-    let next = Math.max(from, floor);
-    for (let isAtFloor = next === floor; heads.length < limit; ) {
-      const entries = await this.#o.log.read(subject, next, { limit: LIST_MAX });
-      for (const entry of entries) {
-        if (isErased(decodeKept(entry.bytes))) continue;
-        const letter = letterOf(entry);
-        const isListed = includeResolved || this.#resolutions.since(letter) === undefined;
-        if (isListed && !seen.has(letter.id)) heads.push(headOf(letter));
-        if (isListed) isAtFloor = false;
-        else if (isAtFloor && reopened === this.#reopened)
-          this.#floors.set(domain, letter.position + 1);
-        seen.add(letter.id);
-      }
-      if (entries.length === 0) break;
-      next = entries.at(-1)!.position + 1;
+    const first = Math.max(from, floor);
+    let isAtFloor = first === floor;
+    for await (const entry of lettersIn(this.#o.log, subject, first)) {
+      if (heads.length >= limit) break;
+      const letter = letterOf(entry);
+      const isListed = includeResolved || this.#resolutions.since(letter) === undefined;
+      if (isListed && !seen.has(letter.id)) heads.push(headOf(letter));
+      if (isListed) isAtFloor = false;
+      else if (isAtFloor && reopened === this.#reopened)
+        this.#floors.set(domain, letter.position + 1);
+      seen.add(letter.id);
     }
-    return heads.slice(0, limit);
+    return heads;
   }
 
   /**
@@ -235,10 +217,7 @@ export class DeadLetterLog implements DeadLetters {
 
   /** Removes letters by their ids. Others may get new positions. May be repeated. */
   async removeAged(domain: string, ids: ReadonlySet<string>): Promise<void> {
-    const isRemoved = (entry: LogEntry) => ids.has(letterOf(entry).id);
-    await removeLetters(this.#o.log, this.#subject(domain), isRemoved);
-    this.#reopened++;
-    this.#floors.clear();
+    await this.#remove(this.#subject(domain), (entry) => ids.has(letterOf(entry).id));
     await this.#resolutions.catchUp();
     const firsts = new Map<string, FirstKept>();
     for (const each of await this.domains())

@@ -6,6 +6,7 @@
  * erases sends orders to the owners of the shards, and to every process for its local data.
  */
 import { createHash } from 'node:crypto';
+import { setImmediate as letOthersRun } from 'node:timers/promises';
 import { type Address, address, parseAddress, shardOf } from '../protocols/address.ts';
 import { decode } from '../protocols/codec.ts';
 import { errorData, TroupeError } from '../protocols/errors.ts';
@@ -30,7 +31,6 @@ import { type Log, READ_LIMIT_DEFAULT } from './log/log.ts';
 import type { State } from './state/state.ts';
 import { TABLE } from './shard/commit/fold.ts';
 import { encodeErased } from './shard/commit/erased-entry.ts';
-import { nextTurn } from './shard/recovery/snapshot.ts';
 import { ERASED_ROWS_MAX } from './shard/turn/erase-actor.ts';
 import { decodeActorRow } from './shard/turn/actor-row.ts';
 import type { Erasing, StoredRow } from './erasing-port.ts';
@@ -106,7 +106,7 @@ export class StoreErasing implements Erasing {
     let count = 0;
     for (let shard = 0; shard < shards; shard++)
       for (const { table, key, value } of store.state.dump(shard)) {
-        if (++count % ROWS_PER_TICK === 0) await nextTurn();
+        if (++count % ROWS_PER_TICK === 0) await letOthersRun();
         const row = storedRow(tenant, { shard, table, key, value });
         if (row) yield row;
       }
@@ -181,7 +181,9 @@ export class StoreErasing implements Erasing {
     return { ...nothingReached(shards), shards, isDone: true };
   }
 
-  /** What this process has of its own, at the order of the one that erases. */
+  /**
+   * Removes erased data from this process's own files and memory, as the erasing process orders.
+   */
   async scrubLocal(): Promise<void> {
     const { hosting, transcripts, workspaces, store } = this.#o;
     await hosting().refreshed();
@@ -190,7 +192,7 @@ export class StoreErasing implements Erasing {
     await store.scrubLocal?.(await this.#erasures());
   }
 
-  /** An erasure that ended while this process started did not know it. */
+  /** Repeats that for an erasure that ended while this process started and did not know it. */
   async started(): Promise<void> {
     const { scrubLocal, erasuresAtOpening } = this.#o.store;
     if (scrubLocal && (await this.#erasures()) !== erasuresAtOpening) await this.scrubLocal();
@@ -279,7 +281,7 @@ export class StoreErasing implements Erasing {
     return (await this.#o.blobs.list(ERASURES_PREFIX)).length;
   }
 
-  /** Their entries take the place of the last ones of the mailbox, which no trim removes. */
+  /** No trim removes the last entry of a mailbox, so these become the last ones. */
   async #putBlanks(tenant: string, shard: number): Promise<void> {
     const blank = this.#blank(tenant, shard);
     await this.#order(blank, { type: 'sys.erase' }, 'control');

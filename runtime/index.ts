@@ -12,22 +12,15 @@ export type * from './system.ts';
 export type * from './erasing-port.ts';
 export type * from './retaining-port.ts';
 export { AcceptFirst } from './log/accept-first.ts';
-export { type EmbeddedOptions, embeddedBlobsFolder, openEmbedded, type Ports } from './embedded.ts';
+export { embeddedBlobsFolder, openEmbedded, type Ports } from './embedded.ts';
 export {
   type Artifact,
   type ArtifactRef,
   type Artifacts,
   ARTIFACT_BYTES_MAX,
-  ARTIFACT_URL_MS_MAX,
 } from './artifacts/artifacts.ts';
 export type { PublicMessage, Pubsub } from './pubsub/pubsub.ts';
-export {
-  type AckTimes,
-  createMetrics,
-  type Metrics,
-  type RequestFacts,
-  type WorkLabels,
-} from './observe/metrics.ts';
+export { createMetrics, type Metrics } from './observe/metrics.ts';
 export { wantsOpenMetrics } from './observe/open-metrics.ts';
 export {
   chatSpan,
@@ -43,13 +36,6 @@ export { LruMap } from './lru-map.ts';
 export { schemaCheck, type SchemaCheck, schemaComplaint } from './json-schema/outside-schemas.ts';
 export type { PlacementEvent } from './cluster/placement.ts';
 export { openNamedStateCache, openStateCache } from './state/lmdb-cache.ts';
-export type { NatsPorts, OpenNatsOptions } from './cluster/nats-ports.ts';
+export type { NatsPorts } from './cluster/nats-ports.ts';
 export { openNats } from './cluster/open-nats.ts';
-export {
-  type ExportOptions,
-  exportBare,
-  exportJson,
-  exportMermaid,
-  exportTypeScript,
-} from './statechart/export.ts';
-export { exportHtml, exportSvg, type NamedMachine } from './statechart/picture/export-picture.ts';
+export { exportBare } from './statechart/export.ts';

@@ -1,17 +1,13 @@
 /** Labels: describe where a worker runs; effects and workspaces may require them. */
+import { isSamePlace, LOCALITY_LABEL } from '../protocols/locality.ts';
 
 /** For example `{ disk: 'fast', locality: 'asia-southeast1' }`; empty: nothing is required. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** The label for the locality of a worker; compared without regard to case. */
-export const LOCALITY_LABEL = 'locality';
-
 /** Whether a worker with these labels meets every requirement. */
 export const meets = (has: Labels, required: Labels): boolean =>
   Object.entries(required).every(([name, value]) =>
-    name === LOCALITY_LABEL
-      ? has[name]?.toLowerCase() === value.toLowerCase()
-      : has[name] === value,
+    name === LOCALITY_LABEL ? isSamePlace(has[name], value) : has[name] === value,
   );
 
 /** For messages: `disk=fast, locality=asia-southeast1`. */

@@ -2,12 +2,12 @@
  * Reads: committed state for lists, pages and tools, without activating an actor. Embedded reads
  * are never stale, because rows are written in the transaction of their journal record.
  */
+import { setImmediate as letOthersRun } from 'node:timers/promises';
 import { type Address, shardOf } from '../protocols/address.ts';
 import { decode } from '../protocols/codec.ts';
 import { decodeActorRow } from './shard/turn/actor-row.ts';
 import { TABLE } from './shard/commit/fold.ts';
 import { decodeIntent, type Intent } from './shard/turn/intents.ts';
-import { nextTurn } from './shard/recovery/snapshot.ts';
 import { fieldReader } from './state/fields.ts';
 import { compareUtf8 } from './state/row.ts';
 import type { ReadableState } from './state/checked-reads.ts';
@@ -61,7 +61,7 @@ export function createIndex(state: ReadableState, shards: number): Index {
         while (from !== undefined) {
           const last = state.scan(shard, `ix:${index}`, { from, to, limit: SCAN_PIECE }, show);
           from = last === undefined ? undefined : `${last}\0`;
-          await nextTurn();
+          await letOthersRun();
         }
       }
     },

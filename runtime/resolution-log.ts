@@ -9,7 +9,7 @@ import type { Log, LogEntry, Position } from './log/log.ts';
 import { DEAD_LETTER_DOMAIN } from './shard/commit/relay.ts';
 import type { AuditEntry, DeadLetter } from './system.ts';
 
-/** As audits are stored: old ones, all of the runtime's own letters, name neither of both. */
+/** As audits are stored. Old ones have neither field: they are about the runtime's own letters. */
 export type StoredAudit = Omit<AuditEntry, 'domain'> & {
   readonly domain?: string;
   /** id of the letter, of which its log may hold a second copy */

@@ -21,9 +21,4 @@ export type KeyringEvent =
   | Delivered<KeyringRevoke>;
 
 export type Args = ActionArgs<KeyringContext, KeyringEvent>;
-/** The arguments of a handler of these events. */
-export type ArgsOf<T extends KeyringEvent['type']> = ActionArgs<
-  KeyringContext,
-  Extract<KeyringEvent, { type: T }>
->;
 export const { on } = handlersOf<KeyringContext, KeyringEvent>();

@@ -122,9 +122,4 @@ export type ConcludeInput = Pick<PlanInput, 'order' | 'results'>;
 export type Concluded = { readonly result: unknown };
 
 export type Args = ActionArgs<ProcessContext, ProcessEvent>;
-/** The arguments of a handler of these events. */
-export type ArgsOf<T extends ProcessEvent['type']> = ActionArgs<
-  ProcessContext,
-  Extract<ProcessEvent, { type: T }>
->;
 export const { on } = handlersOf<ProcessContext, ProcessEvent>();

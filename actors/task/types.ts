@@ -109,11 +109,6 @@ export type TaskEventIn =
   | Delivered<ActorReply>;
 
 export type Args = ActionArgs<TaskContext, TaskEventIn>;
-/** The arguments of a handler of these events. */
-export type ArgsOf<T extends TaskEventIn['type']> = ActionArgs<
-  TaskContext,
-  Extract<TaskEventIn, { type: T }>
->;
 export const { on } = handlersOf<TaskContext, TaskEventIn>();
 export type OfTask = Pick<Args, 'context'>;
 export type OfEvent = Pick<Args, 'event'>;

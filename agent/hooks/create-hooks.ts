@@ -5,7 +5,7 @@
  *  1. A hook receives a copy of the event. Only its return value changes anything.
  *  2. A hook that exceeds its time limit is aborted by its signal; its later result or error is
  *     ignored.
- *  3. A hook that exceeds its limit LATE_MAX times in a row is suspended for SET_ASIDE_MS, so that
+ *  3. A hook that exceeds its limit LATE_MAX times in a row is suspended for SUSPENDED_MS, so that
  *     a hanging hook does not delay every run. A hook that fails closed refuses immediately during
  *     that time.
  *  4. Every failure is counted. Failures of one hook are reported at most once in REPORT_MS.
@@ -26,7 +26,7 @@ import {
 /** A hook is suspended after this number of consecutive timeouts. */
 export const LATE_MAX = 3;
 /** Duration of a suspension, milliseconds. */
-export const SET_ASIDE_MS = 60_000;
+export const SUSPENDED_MS = 60_000;
 /** Minimum interval between two reports about one hook, milliseconds. */
 export const REPORT_MS = 60_000;
 
@@ -71,7 +71,7 @@ type Registered = {
   /** consecutive timeouts */
   late: number;
   /** monotonic time until which it is suspended */
-  asideUntil: number;
+  suspendedUntil: number;
   reportedAt: number | undefined;
   unreported: number;
 };
@@ -147,8 +147,8 @@ class HookCaller {
   /** The result of the hook. @throws the error of the hook, or LateError after its time limit */
   async #called(one: Registered, event: unknown, about: HookAbout): Promise<unknown> {
     const now = this.#clock.monotonicMs();
-    if (now < one.asideUntil) {
-      const seconds = Math.ceil((one.asideUntil - now) / 1_000);
+    if (now < one.suspendedUntil) {
+      const seconds = Math.ceil((one.suspendedUntil - now) / 1_000);
       throw new Error(
         `it exceeded its time limit ${one.late} times in a row and is suspended for ${seconds} s`,
       );
@@ -172,7 +172,8 @@ class HookCaller {
   /** Counts and reports the failure. @throws TroupeError FORBIDDEN for a hook that fails closed */
   #failed(one: Registered, about: HookAbout, error: unknown): void {
     const now = this.#clock.monotonicMs();
-    if (error instanceof LateError && ++one.late >= LATE_MAX) one.asideUntil = now + SET_ASIDE_MS;
+    if (error instanceof LateError && ++one.late >= LATE_MAX)
+      one.suspendedUntil = now + SUSPENDED_MS;
     const { module, hook } = one;
     const why = errorData(error).message;
     this.#options.onFailure?.();
@@ -197,7 +198,7 @@ const registeredOf = ({ name, hooks }: HookModule): Registered[] =>
     // sound: the loader checks the names, and each name has its own event type
     handler: handler as Handler,
     late: 0,
-    asideUntil: -Infinity,
+    suspendedUntil: -Infinity,
     reportedAt: undefined,
     unreported: 0,
   }));

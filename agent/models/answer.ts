@@ -78,10 +78,6 @@ export class Answer {
     call.json = this.#count(expectText(json, 'arguments'));
   }
 
-  hasCall(key: string | number): boolean {
-    return this.#calls.has(key);
-  }
-
   /** Later numbers replace earlier ones; undefined and null change nothing. */
   usage(reported: Partial<ReportedUsage>): void {
     const said = Object.entries(reported).filter(([, count]) => typeof count === 'number');

@@ -15,8 +15,7 @@
  *     TroupeError with all attempts.
  */
 import { defined } from '../../protocols/defined.ts';
-import type { ErrorData } from '../../protocols/errors.ts';
-import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 import type { ModelCatalog } from './catalog.ts';
 import type { CoolDownKey } from './cool-down.ts';
 import { costOf } from './cost.ts';
@@ -39,11 +38,6 @@ export type FailoverEvent =
   | { readonly kind: 'restart' }
   | FailoverDone;
 
-export type FailoverOptions = StreamOptions & {
-  /** called before another candidate is tried; `from` and `to` may differ only in the profile */
-  readonly onSwitch?: (from: string, to: string, why: ErrorData) => void;
-};
-
 type Candidate = {
   /** `provider/model` */
   readonly name: string;
@@ -61,12 +55,12 @@ export async function* streamWithFailover(
   catalog: ModelCatalog,
   names: readonly string[],
   request: Omit<ModelRequest, 'model'>,
-  options: FailoverOptions,
+  options: StreamOptions,
 ): AsyncGenerator<FailoverEvent, void, undefined> {
   const chain = candidatesOf(catalog, names);
   const asLastResort = soonest(catalog, chain);
   const attempts: Attempt[] = [];
-  let last: { candidate: Candidate; error: TroupeError; emitted: boolean } | undefined;
+  let hasEmitted = false;
   for (const candidate of chain) {
     if (attempts.some((before) => settles(before, candidate))) continue;
     const coolsMs = catalog.coolDowns.remainingMs(candidate.place);
@@ -74,13 +68,10 @@ export async function* streamWithFailover(
       attempts.push({ model: candidate.name, profile: candidate.place.profile, coolsMs });
       continue;
     }
-    if (last) {
-      if (last.emitted) yield { kind: 'restart' };
-      options.onSwitch?.(last.candidate.name, candidate.name, errorData(last.error));
-    }
+    if (hasEmitted) yield { kind: 'restart' };
     const outcome = yield* attempt(catalog, candidate, request, options);
     if (outcome === undefined) return;
-    last = { candidate, ...outcome };
+    hasEmitted = outcome.emitted;
     attempts.push({
       model: candidate.name,
       profile: candidate.place.profile,
@@ -97,7 +88,7 @@ async function* attempt(
   catalog: ModelCatalog,
   { name, model, provider, place }: Candidate,
   request: Omit<ModelRequest, 'model'>,
-  options: FailoverOptions,
+  options: StreamOptions,
 ): AsyncGenerator<FailoverEvent, { error: TroupeError; emitted: boolean } | undefined, undefined> {
   const began = catalog.coolDowns.begin(place);
   let emitted = false;

@@ -4,7 +4,7 @@
  */
 import type { AccountRow } from '../../loadtest/faults/rows.ts';
 import { journalSubject, mailboxSubject } from '../../protocols/subjects.ts';
-import type { Stored } from '../../library/simulation/sim-log.ts';
+import type { Stored } from '../../test/sim/sim-log.ts';
 import { decodeMail, decodeRecord } from '../../runtime/shard/commit/records.ts';
 import type { Auditor, Fate, Request } from '../../test/sim/auditor.ts';
 import { isStashed, lasts } from '../../test/sim/closing.ts';

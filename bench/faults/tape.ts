@@ -15,7 +15,7 @@ import { DEAD_LETTER_DOMAIN } from '../../runtime/shard/commit/relay.ts';
 import type { Log } from '../../runtime/log/log.ts';
 import { decodeKept, decodeMail, decodeRecord } from '../../runtime/shard/commit/records.ts';
 import type { Ledger } from '../../test/sim/ledger.ts';
-import type { Stored } from '../../library/simulation/sim-log.ts';
+import type { Stored } from '../../test/sim/sim-log.ts';
 
 type Reel = {
   readonly subject: string;

@@ -7,7 +7,7 @@
 import { type CheckError, describeErrors, epochMsOf } from '../../protocols/check.ts';
 import { checkEnvelope, type Envelope, ENVELOPE_BYTES_MAX } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import { isSamePlace } from '../../protocols/locality.ts';
+import { isSamePlace, LOCALITY_LABEL } from '../../protocols/locality.ts';
 import type { NodeStatus, Principal } from '../../runtime/index.ts';
 import { assertScope } from '../../operations/access.ts';
 import type { Caller, EdgeRequest } from './edge.ts';
@@ -21,8 +21,6 @@ const ECHO_CHARACTERS_MAX = 128;
 
 /** Retry delay for a sender when no worker is in the requested locality. */
 const NO_WORKER_RETRY_MS = 5_000;
-/** The label that contains a worker's locality. */
-const LOCALITY_LABEL = 'locality';
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 

@@ -44,8 +44,7 @@ const LAST_ANSWERS_MS = 2_000;
 /**
  * Resolves when the port is open.
  * @throws TroupeError INVALID_ARGUMENT for a public bind without authentication or a missing
- * secret;
- *   CONFLICT when the port is taken; UNAVAILABLE when the address cannot be bound
+ *   secret; CONFLICT when the port is taken; UNAVAILABLE when the address cannot be bound
  */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
   assertAuthValid(options.auth, options.host);

@@ -32,8 +32,6 @@ export type BridgeOptions = {
   /** writes one message to the client */
   readonly write: (line: string) => void;
   readonly warn: (text: string) => void;
-  /** default 5 minutes */
-  readonly retryForMs?: number;
 };
 
 const RETRY_FOR_MS = 300_000;
@@ -128,7 +126,7 @@ export class StdioBridge {
 
   /** Sends a message until it is answered, refused, or the time is over. */
   async #attempts(message: Message, signal: AbortSignal): Promise<void> {
-    const until = Date.now() + (this.#o.retryForMs ?? RETRY_FOR_MS);
+    const until = Date.now() + RETRY_FOR_MS;
     for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
       const outcome = await this.#tried(message, signal).catch(
         (error: unknown): Attempt => ({ again: failureOf(error, this.#o.url).message }),

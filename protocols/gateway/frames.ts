@@ -80,18 +80,6 @@ export type EventFrame = Static<typeof EventFrame>;
 
 export const checkRequestFrame = checker(RequestFrame, { secret: /^\/params/ });
 
-export const okResponse = (id: string, payload: unknown): ResponseFrame => ({
-  type: 'res',
-  id,
-  ok: true,
-  payload,
-});
-export const errorResponse = (id: string, error: GatewayErrorShape): ResponseFrame => ({
-  type: 'res',
-  id,
-  ok: false,
-  error,
-});
 export const eventFrame = (
   event: string,
   payload: unknown,

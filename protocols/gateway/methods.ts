@@ -44,9 +44,6 @@ export type GatewayResult<M extends GatewayMethodName> = Static<
   (typeof GatewayMethods)[M]['result']
 >;
 
-export const isGatewayMethod = (method: string): method is GatewayMethodName =>
-  Object.hasOwn(GatewayMethods, method);
-
 type Checks = {
   readonly [M in GatewayMethodName]: (value: unknown) => CheckAnswer<GatewayParams<M>>;
 };

@@ -17,7 +17,6 @@ import { optionProblems } from './options.ts';
 
 export type * from './definition.ts';
 export type * from './effect.ts';
-export { createRegistry, type Registry } from './registry.ts';
 
 /**
  * Registers a statechart as an actor type.

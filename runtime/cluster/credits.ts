@@ -18,7 +18,7 @@ export type CreditsOptions = {
 };
 
 /** Floors that moved within this time are published together. */
-const TELL_MS = 20;
+const PUBLISH_MS = 20;
 const SUBJECT = 'cluster.credit';
 
 type Credit = readonly [shard: number, mailFloor: number, ctlFloor: number, lag: number];
@@ -43,7 +43,7 @@ export class Credits {
     if (!status) return;
     this.#o.onFloors(shard, status);
     this.#moved.add(shard);
-    this.#cancel ??= this.#o.clock.after(TELL_MS, () => this.#tell());
+    this.#cancel ??= this.#o.clock.after(PUBLISH_MS, () => this.#publish());
   }
 
   close(): void {
@@ -51,7 +51,7 @@ export class Credits {
     this.#unsubscribe();
   }
 
-  #tell(): void {
+  #publish(): void {
     this.#cancel = undefined;
     const credits: Credit[] = [];
     for (const shard of this.#moved) {

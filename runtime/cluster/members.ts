@@ -57,7 +57,7 @@ type Known = {
 };
 
 /** The number of heartbeats that a node listens for before it judges others. */
-const LISTEN_BEATS = 2.5;
+const LISTEN_HEARTBEATS = 2.5;
 /**
  * Silence of its own heartbeats after which a node considers itself cut off; shorter than the
  * silence after which others count as dead.
@@ -65,7 +65,7 @@ const LISTEN_BEATS = 2.5;
 const DEAF_SHARE = 0.75;
 /** Silence after which a node is asked. */
 const SILENT_HEARTBEATS = 1.5;
-const TICKS_PER_BEAT = 4;
+const TICKS_PER_HEARTBEAT = 4;
 const PROBE_MS = 500;
 /** Changes within this time are sent in one heartbeat. */
 const COALESCE_MS = 20;
@@ -78,7 +78,7 @@ export class Members {
   readonly #known = new Map<string, Known>();
   /** last sequence number by node; Infinity when it left */
   readonly #ended = new Map<string, number>();
-  readonly #flaps: NodeProbation;
+  readonly #probation: NodeProbation;
   readonly #factor: LoadFactor;
   readonly #onEvent = new Set<(event: MemberEvent) => void>();
   readonly #onHeartbeat = new Set<(heartbeat: Heartbeat) => void>();
@@ -96,14 +96,14 @@ export class Members {
   #settled = false;
   #running = false;
   #tickDueMs = 0;
-  #beatDueMs = 0;
+  #heartbeatDueMs = 0;
   #cancelTick = () => {};
   #cancelSoon: (() => void) | undefined;
 
   constructor(options: MembersOptions) {
     this.#o = options;
     this.#timings = { ...DEFAULT_TIMINGS, ...options.timings };
-    this.#flaps = new NodeProbation(options.clock);
+    this.#probation = new NodeProbation(options.clock);
     this.#factor = new LoadFactor(options.clock);
   }
 
@@ -155,7 +155,7 @@ export class Members {
 
   /** How long a process of this name must have been a member before shards are moved to it. */
   probationMs(name: string): number {
-    return this.#flaps.probationMs(name);
+    return this.#probation.probationMs(name);
   }
 
   /** Returns unsubscribe. */
@@ -176,7 +176,7 @@ export class Members {
   }
 
   /** The state of this node has changed: it sends a heartbeat within 20 ms. */
-  beatSoon(): void {
+  heartbeatSoon(): void {
     if (!this.#running) return;
     this.#cancelSoon ??= this.#o.clock.after(COALESCE_MS, () => this.#heartbeat());
   }
@@ -186,9 +186,9 @@ export class Members {
     const { bus, clock } = this.#o;
     const { heartbeatMs } = this.#timings;
     const nowMs = clock.monotonicMs();
-    this.#tickDueMs = nowMs + heartbeatMs / TICKS_PER_BEAT;
-    this.#cancelTick = clock.after(heartbeatMs / TICKS_PER_BEAT, () => this.#tick());
-    if (nowMs >= this.#beatDueMs) this.#heartbeat();
+    this.#tickDueMs = nowMs + heartbeatMs / TICKS_PER_HEARTBEAT;
+    this.#cancelTick = clock.after(heartbeatMs / TICKS_PER_HEARTBEAT, () => this.#tick());
+    if (nowMs >= this.#heartbeatDueMs) this.#heartbeat();
     if (!bus.connected || this.#isDeaf(nowMs)) {
       this.#listeningSinceMs = undefined;
       this.#settled = false;
@@ -228,7 +228,7 @@ export class Members {
     const nowMs = this.#o.clock.monotonicMs();
     this.#listeningSinceMs = nowMs;
     this.#tickDueMs = Math.max(this.#tickDueMs, nowMs);
-    this.#beatDueMs = nowMs;
+    this.#heartbeatDueMs = nowMs;
     this.#settled = false;
     this.#listening++;
     for (const known of this.#known.values())
@@ -238,7 +238,8 @@ export class Members {
   #settle(): void {
     const sinceMs = this.#listeningSinceMs ?? Infinity;
     const listenedMs = this.#o.clock.monotonicMs() - sinceMs;
-    if (listenedMs < LISTEN_BEATS * this.#timings.heartbeatMs || this.#echoedAtMs < sinceMs) return;
+    if (listenedMs < LISTEN_HEARTBEATS * this.#timings.heartbeatMs || this.#echoedAtMs < sinceMs)
+      return;
     this.#settled = true;
     this.#emit({ kind: 'settled' });
   }
@@ -309,14 +310,14 @@ export class Members {
   /** Lets a node that joins know all others at once. */
   #joined(heartbeat: Heartbeat): void {
     this.#emit({ kind: 'joined', heartbeat });
-    this.beatSoon();
+    this.heartbeatSoon();
   }
 
   #end(known: Known, kind: 'left' | 'died', why = ''): void {
     const { heartbeat } = known;
     this.#known.delete(heartbeat.node);
     this.#remember(heartbeat.node, kind === 'left' ? Infinity : heartbeat.seq);
-    this.#flaps.ended(heartbeat.name);
+    this.#probation.ended(heartbeat.name);
     this.#emit(kind === 'left' ? { kind, heartbeat } : { kind, heartbeat, why });
   }
 
@@ -343,7 +344,7 @@ export class Members {
   #publish(leaving: boolean): void {
     const { bus, clock } = this.#o;
     this.#self = this.#compose(leaving);
-    this.#beatDueMs = clock.monotonicMs() + this.#timings.heartbeatMs;
+    this.#heartbeatDueMs = clock.monotonicMs() + this.#timings.heartbeatMs;
     if (bus.connected) bus.publish(HEARTBEAT_SUBJECT, this.#self);
   }
 

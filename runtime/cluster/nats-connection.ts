@@ -22,7 +22,7 @@ import {
 } from '@nats-io/transport-node';
 import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import { pause } from './pause.ts';
+import { repeated } from './pause.ts';
 
 export type NatsOptions = {
   /** nats://host:port, tls://host:port or host:port; one or more of one cluster */
@@ -53,9 +53,6 @@ export type NatsOptions = {
   readonly signal?: AbortSignal;
 };
 
-const RETRY_MS = { first: 100, max: 2_000 };
-const STATUS_EVERY_MS = 10_000;
-
 /** A dead peer is noticed after two pings without an answer: within six seconds. */
 const SETTINGS = {
   maxReconnectAttempts: -1,
@@ -78,21 +75,13 @@ const SETTINGS = {
 export async function connectNats(options: NatsOptions): Promise<NatsConnection> {
   const { signal, onStatus = () => {} } = options;
   const settings = await settingsOf(options);
-  let toldAtMs = -Infinity;
-  for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_MS.max)) {
-    try {
-      const nc = await dial(settings, signal);
-      void follow(nc, onStatus);
-      return nc;
-    } catch (error) {
-      const why = reasonToWait(error, options);
-      if (performance.now() - toldAtMs > STATUS_EVERY_MS) {
-        toldAtMs = performance.now();
-        onStatus(`NATS does not answer: ${why}`);
-      }
-    }
-    await pause(delayMs, signal);
-  }
+  const nc = await repeated(
+    () => dial(settings, signal),
+    (error) => `NATS does not answer: ${reasonToWait(error, options)}`,
+    { onStatus, ...defined({ signal }) },
+  );
+  void follow(nc, onStatus);
+  return nc;
 }
 
 async function settingsOf(options: NatsOptions): Promise<ConnectionOptions> {

@@ -30,7 +30,7 @@ import { systemClock } from '../clock/clock.ts';
 import { inTime } from '../clock/in-time.ts';
 import { isNoResponders } from '../log/nats-errors.ts';
 import { checkServer } from './nats-server-version.ts';
-import { pause } from './pause.ts';
+import { pause, repeated } from './pause.ts';
 
 export type StreamsOptions = {
   readonly env: string;
@@ -62,8 +62,7 @@ export type Streams = {
 const streamName = (token: string, kind: string): string =>
   `troupe-${token.replaceAll('%', '=')}-${kind}`;
 
-const RETRY_MS = { first: 100, max: 2_000 };
-const STATUS_EVERY_MS = 10_000;
+const IMPORT_POLL_MS = 100;
 const API_TIMEOUT_MS = 2_000;
 /** Timeout of two consecutive requests. */
 const ANSWERED_WITHIN_MS = 6_000;
@@ -227,7 +226,7 @@ export async function importEnded(
   while (await isImporting(manager, kept, env)) {
     if (!isReported) onStatus?.(`waiting for the cell ${env}: an import is under way`);
     isReported = true;
-    await pause(RETRY_MS.first, signal);
+    await pause(IMPORT_POLL_MS, signal);
   }
 }
 
@@ -248,26 +247,17 @@ async function isImporting(
 }
 
 /** Repeats the request while JetStream is not available or not ready. */
-async function whenReady(
+const whenReady = (
   nc: NatsConnection,
   stream: string,
-  { onStatus, signal }: StreamsOptions,
+  options: StreamsOptions,
   ask: () => Promise<void>,
-): Promise<void> {
-  let toldAtMs = -Infinity;
-  for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_MS.max)) {
-    try {
-      return await answered(ask());
-    } catch (error) {
-      const why = reasonToWait(nc, stream, error);
-      if (performance.now() - toldAtMs > STATUS_EVERY_MS) {
-        toldAtMs = performance.now();
-        onStatus?.(`waiting for JetStream: ${why}`);
-      }
-    }
-    await pause(delayMs, signal);
-  }
-}
+): Promise<void> =>
+  repeated(
+    () => answered(ask()),
+    (error) => `waiting for JetStream: ${reasonToWait(nc, stream, error)}`,
+    options,
+  );
 
 /** Also repeats a request that the client dropped when its connection broke. */
 const answered = <T>(asked: Promise<T>): Promise<T> =>

@@ -139,7 +139,7 @@ export class Placement {
 
   /** Call it when the shards of this worker have changed, for example when one was lost. */
   changed(): void {
-    this.#o.members.beatSoon();
+    this.#o.members.heartbeatSoon();
     this.#lookSoon();
   }
 
@@ -151,7 +151,7 @@ export class Placement {
     if (this.#state === 'closed') return;
     this.#state = 'draining';
     this.#onPlaced?.();
-    this.#o.members.beatSoon();
+    this.#o.members.heartbeatSoon();
     await new Promise<void>((resolve) => {
       const cancel = this.#o.clock.after(this.#timings.drainMs, resolve);
       void this.#handAll().then(() => {

@@ -6,12 +6,12 @@
  * Invariants: State contains exactly the fold at `position`, which never decreases while a reader
  * waits, unless the journal has lost records.
  */
+import { setImmediate as letOthersRun } from 'node:timers/promises';
 import { journalSubject } from '../../protocols/subjects.ts';
 import { errorData } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Follow, LogEntry, Position } from '../log/log.ts';
 import { catchUp, loadShard, type LoadFrom, type Loaded } from '../shard/recovery/load.ts';
-import { nextTurn } from '../shard/recovery/snapshot.ts';
 import { CorruptRecord } from '../shard/commit/record-format.ts';
 import { decodeRecord } from '../shard/commit/records.ts';
 
@@ -203,7 +203,7 @@ export class Replica {
     let begunMs = clock.monotonicMs();
     return async () => {
       const tookMs = clock.monotonicMs() - begunMs;
-      if (!this.#isPaced || this.#closed) await nextTurn();
+      if (!this.#isPaced || this.#closed) await letOthersRun();
       else await new Promise<void>((resolve) => clock.after(Math.max(tookMs, PACE_MS), resolve));
       begunMs = clock.monotonicMs();
     };

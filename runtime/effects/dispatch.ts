@@ -8,9 +8,10 @@
  */
 import { parseAddress } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
+import { LOCALITY_LABEL } from '../../protocols/locality.ts';
 import type { Registry } from '../actor/registry.ts';
 import type { Clock } from '../clock/clock.ts';
-import { type Labels, labelsText, LOCALITY_LABEL, meets } from '../labels.ts';
+import { type Labels, labelsText, meets } from '../labels.ts';
 import type { Intent } from '../shard/turn/intents.ts';
 import type { Outcome } from '../shard/commit/records.ts';
 import type { Workspaces } from '../workspaces/workspaces.ts';

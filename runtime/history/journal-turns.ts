@@ -1,4 +1,5 @@
 /** Turns as the journal of a shard has them, with what each of them processed (TurnSources). */
+import { setImmediate as letOthersRun } from 'node:timers/promises';
 import { journalSubject } from '../../protocols/subjects.ts';
 import { type ShardLog, TurnSources } from '../inspect/turn-sources.ts';
 import type { Position } from '../log/log.ts';
@@ -65,7 +66,7 @@ async function* countingRecords(
       slice += bytes.length;
       if (slice < SLICE_BYTES) continue;
       slice = 0;
-      await new Promise((resolve) => setImmediate(resolve));
+      await letOthersRun();
     }
     if (entries.length === 0) return;
   }

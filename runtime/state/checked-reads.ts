@@ -15,15 +15,15 @@ export type DamageReports = {
   unreadable(shard: number): string | undefined;
 };
 
-export function checkedReads(state: ReadableState, desk: DamageReports): ReadableState {
+export function checkedReads(state: ReadableState, reports: DamageReports): ReadableState {
   const read = <Value>(shard: number, from: () => Value): Value => {
-    const why = desk.unreadable(shard);
+    const why = reports.unreadable(shard);
     if (why !== undefined) throw unavailable(shard, why);
     try {
       return from();
     } catch (error) {
       if (!isDamagedRow(error)) throw error;
-      desk.damaged(shard, error);
+      reports.damaged(shard, error);
       throw unavailable(shard, error.message, error);
     }
   };

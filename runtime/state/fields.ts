@@ -73,7 +73,7 @@ class Cursor {
     return true;
   }
 
-  /** Passes over the value that begins here, with all that it holds. */
+  /** Skips the value that begins here, with all its parts. */
   skip(): void {
     for (let left = 1; left > 0; left--) left += this.#passOne();
     if (this.at > this.#bytes.length) throw noMap('it is cut');
@@ -89,7 +89,7 @@ class Cursor {
     return decode(this.#bytes.subarray(start, this.at));
   }
 
-  /** Passes over a head and what belongs to it alone; answers how many values follow as parts. */
+  /** Skips a head and its own bytes; returns how many values follow as its parts. */
   #passOne(): number {
     const head = this.#byte();
     if (head <= 0x7f || head >= 0xe0) return 0;

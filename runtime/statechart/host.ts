@@ -223,9 +223,6 @@ export function postponed(live: Live, { timer }: Cause, due: number, at: number)
 /** The machine reached its final state and accepts no more events. */
 export const isDone = (live: Live): boolean => live.snapshot.status === 'done';
 
-/** The output of a machine that is done; undefined before. */
-export const outputOf = (live: Live): unknown => live.snapshot.output;
-
 /**
  * Whether an active state wants events of this type to wait (StateMeta.defer; `a.*` is `a` and all
  * below it).

@@ -3,6 +3,7 @@
  * begins with it: `SNAPSHOT { covers: 0, prev: 0 }`, so an ordinary load (A2) finds everything.
  */
 import { randomBytes } from 'node:crypto';
+import { setImmediate as letOthersRun } from 'node:timers/promises';
 import { decode } from '../../protocols/codec.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Lane } from '../../protocols/statechart.ts';
@@ -11,7 +12,7 @@ import type { Blobs } from '../blobs/blobs.ts';
 import type { Log, Position } from '../log/log.ts';
 import { type Scalars, scalarsRow } from '../shard/commit/fold.ts';
 import { encodeRecord } from '../shard/commit/records.ts';
-import { nextTurn, RowsWriter, snapshotName, writeSnapshot } from '../shard/recovery/snapshot.ts';
+import { RowsWriter, snapshotName, writeSnapshot } from '../shard/recovery/snapshot.ts';
 import { Appender, patiently } from './appender.ts';
 import type { MailFrame } from './frames.ts';
 import { moveMail, moveRow, moveScalars } from './moved.ts';
@@ -48,7 +49,7 @@ export class ShardImport {
   async rows(page: readonly (string | Uint8Array)[]): Promise<void> {
     for (let i = 0; i < page.length; i += 3) {
       const [table, key, value] = page.slice(i, i + 3) as [string, string, Uint8Array];
-      if (this.#rows.put(moveRow({ table, key, value }))) await nextTurn();
+      if (this.#rows.put(moveRow({ table, key, value }))) await letOthersRun();
     }
   }
 

@@ -20,7 +20,7 @@ import type { Address } from '../../protocols/address.ts';
 import type { Labels } from '../labels.ts';
 import type { Peeked } from './peek.ts';
 
-export type { Peeked, PeekedFile } from './peek.ts';
+export type { Peeked } from './peek.ts';
 
 export interface Workspaces {
   /**

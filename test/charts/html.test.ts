@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { shippedActors } from '../../actors/index.ts';
-import { exportHtml, exportSvg } from '../../runtime/index.ts';
+import { exportHtml, exportSvg } from '../../runtime/statechart/picture/export-picture.ts';
 import { chromiumPath, NO_CHROMIUM, openChromium } from '../web/chromium.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'troupe-charts-'));

@@ -4,6 +4,7 @@ import { dirname, join, normalize } from 'node:path';
 import { expect, it } from 'vitest';
 import { root } from '../../tools/install.mjs';
 import { explicitAnchors, headingsOf, slugOf } from '../../tools/docs/markdown.ts';
+import { sources } from '../house/sources.ts';
 import { pages, readPage } from './pages.ts';
 
 const withoutCode = (text: string): string =>
@@ -40,6 +41,18 @@ it.each([...pages, 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'llms.txt']
   'links of %s',
   (page) => {
     expect(linksOf(page).flatMap((link) => wrong(page, link) ?? [])).toEqual([]);
+  },
+);
+
+it.each(['docs/architecture.md', 'docs/commit-protocol.md', 'CONTRIBUTING.md'])(
+  'every source file that %s names exists',
+  (page) => {
+    const paths = [...sources(['.ts', '.mjs']).keys()].map((path) => `/${path}`);
+    const named = [...readPage(page).matchAll(/`([\w./-]+\.(?:ts|mjs))`/g)].map(
+      ([, path]) => path!,
+    );
+    expect(named.length).toBeGreaterThan(0);
+    expect(named.filter((name) => !paths.some((path) => path.endsWith(`/${name}`)))).toEqual([]);
   },
 );
 

@@ -3,7 +3,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { artifactsFolder, noArtifacts, openArtifacts } from '../../installation/artifact-bucket.ts';
+import { artifactsFolder, openArtifacts } from '../../installation/artifact-bucket.ts';
 import { loadConfig } from '../../runtime/config/index.ts';
 import { type S3Server, startS3Server } from '../servers/s3-server.ts';
 
@@ -71,14 +71,4 @@ describe('the bucket of a configuration', () => {
       });
     });
   });
-});
-
-it('a process without a bucket refuses every call with the reason', async () => {
-  const asked = [
-    noArtifacts.put('acme', one, TEXT),
-    noArtifacts.get('acme', 'a'),
-    noArtifacts.sign('acme', 'a'),
-    noArtifacts.resolve('acme', 'a'),
-  ];
-  for (const asking of asked) await expect(asking).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });

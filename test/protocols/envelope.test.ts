@@ -4,10 +4,7 @@ import {
   checkEnvelope,
   ENVELOPE_BYTES_MAX,
   type Envelope,
-  EVENT_SUFFIXES,
   envelopeToMessage,
-  eventOf,
-  messageToEnvelope,
   parseAction,
   readEnvelope,
 } from '../../protocols/envelope.ts';
@@ -163,18 +160,6 @@ describe('names of actions', () => {
       );
     },
   );
-
-  it('determine the names of events; a cancel has those of the cancelled action', () => {
-    const action = 'agent_data.update_document';
-    expect(EVENT_SUFFIXES.map((suffix) => eventOf(action, suffix))).toEqual([
-      'agent_data.update_document.accepted',
-      'agent_data.update_document.running',
-      'agent_data.update_document.done',
-      'agent_data.update_document.cancelled',
-      'agent_data.update_document.compensated',
-    ]);
-    expect(eventOf(`${action}.cancel`, 'cancelled')).toBe(`${action}.cancelled`);
-  });
 });
 
 describe('an envelope as a message', () => {
@@ -184,23 +169,5 @@ describe('an envelope as a message', () => {
       schema_version: '1.0',
       document: 'd-1',
     });
-  });
-
-  it('is converted back to an equal envelope, for any payload', () => {
-    const payload = fc
-      .dictionary(fc.string(), fc.jsonValue())
-      .map(({ type: _type, meta: _meta, ...fields }) => ({ ...fields, schema_version: '1.0' }));
-    fc.assert(
-      fc.property(payload, (fields) => {
-        const { version: _version, action: _action, payload: _payload, ...head } = good;
-        const envelope = { ...good, payload: fields };
-        const delivered = { ...envelopeToMessage(envelope), meta: { id: 'm', now: 1 } };
-        expect(messageToEnvelope(delivered, head)).toEqual(envelope);
-      }),
-    );
-  });
-
-  it('cannot be created without the version of its schema', () => {
-    expect(() => messageToEnvelope({ type: 'a.b_c' }, good)).toThrow(/schema_version/);
   });
 });

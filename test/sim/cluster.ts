@@ -16,7 +16,7 @@ import { SimProcess } from '../../library/simulation/process.ts';
 import type { Random } from '../../library/simulation/random.ts';
 import { type BlobFaults, SimBlobs } from './sim-blobs.ts';
 import { type BusFaults, SimBus } from '../../library/simulation/sim-bus.ts';
-import { type LogFaults, NO_LOG_FAULTS, SimLog } from '../../library/simulation/sim-log.ts';
+import { type LogFaults, NO_LOG_FAULTS, SimLog } from './sim-log.ts';
 import { SimStore } from './sim-store.ts';
 import { VirtualClock } from '../../library/simulation/virtual-clock.ts';
 import { SimWorker } from './worker.ts';

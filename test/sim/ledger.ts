@@ -22,7 +22,7 @@ import {
   type Turn,
 } from '../../runtime/shard/commit/records.ts';
 import { decode } from '../../protocols/codec.ts';
-import type { Stored } from '../../library/simulation/sim-log.ts';
+import type { Stored } from './sim-log.ts';
 
 /** A message that waits in a stash, according to its row. */
 type StashRow =

@@ -6,12 +6,7 @@ import { expect, it } from 'vitest';
 import { AppendUnknown } from '../../runtime/log/log.ts';
 import { logContract } from '../runtime/log/contract.ts';
 import { Random } from '../../library/simulation/random.ts';
-import {
-  type LogFaults,
-  NO_LOG_FAULTS,
-  SimLog,
-  type Stored,
-} from '../../library/simulation/sim-log.ts';
+import { type LogFaults, NO_LOG_FAULTS, SimLog, type Stored } from './sim-log.ts';
 import { settled, VirtualClock } from '../../library/simulation/virtual-clock.ts';
 
 const make = async () => {

@@ -10,7 +10,7 @@ import { entriesOf, type Frame } from '../../runtime/log/wal/frame.ts';
 import { SimulatedDisk } from '../runtime/log/simulated-disk.ts';
 import type { SimProcess } from '../../library/simulation/process.ts';
 import type { Random } from '../../library/simulation/random.ts';
-import type { Stored } from '../../library/simulation/sim-log.ts';
+import type { Stored } from './sim-log.ts';
 import type { VirtualClock } from '../../library/simulation/virtual-clock.ts';
 
 export type SimStoreOptions = {

@@ -5,7 +5,7 @@
  */
 import { type Address, shardOf } from '../../protocols/address.ts';
 import { decode } from '../../protocols/codec.ts';
-import { createRegistry } from '../../runtime/actor/define-actor.ts';
+import { createRegistry } from '../../runtime/actor/registry.ts';
 import { RunningEffects } from '../../runtime/cluster/running-effects.ts';
 import { MessageClient } from '../../runtime/message-client.ts';
 import { EffectRunner } from '../../runtime/effects/runner.ts';

@@ -8,7 +8,7 @@
 import { address, type Address } from '../../../protocols/address.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import type { Usage } from '../../../protocols/session.ts';
-import type { EffectContext, EffectDefinition, TranscriptEntry } from '../../../runtime/index.ts';
+import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import { messageOf, shownOf, summaryMessage } from '../../../agent/context/conversation.ts';
 import { cutMiddle } from '../../../agent/context/cut.ts';
 import { logNotes, type Notes } from '../../../agent/context/daily-log.ts';
@@ -20,10 +20,10 @@ import { confinementOf } from '../../../agent/policy/plan.ts';
 import { servicesOf } from '../../../agent/services.ts';
 import type { CompactInput, CompactOutput } from '../types.ts';
 import { savedOf, TRIES_MAX } from './kept-workspace.ts';
+import { entriesFrom } from './transcript.ts';
 import { Writer } from './writer.ts';
 
 const RESERVE_TOKENS_DEFAULT = 16_384;
-const PAGE = 1_000;
 /**
  * Shares of the context window: what remains unchanged, and the size of one request to the model.
  */
@@ -106,7 +106,7 @@ async function conversationAt(
   context: EffectContext,
   room: number,
 ): Promise<Before> {
-  const { system, summary, entries } = shownOf(await transcriptFrom(from, context));
+  const { system, summary, entries } = shownOf(await entriesFrom(context.transcript(), from));
   const said = messagesTokens(entries.flatMap(({ entry }) => messageOf(entry)));
   const first = summary === undefined ? 0 : messagesTokens([summaryMessage(summary)]);
   const systemTokens = tokensOf(system);
@@ -121,16 +121,6 @@ async function conversationAt(
     systemTokens,
     ...(keep ? { kept: keep } : {}),
   };
-}
-
-async function transcriptFrom(start: number, context: EffectContext): Promise<TranscriptEntry[]> {
-  const entries: TranscriptEntry[] = [];
-  for (let from = start; ; ) {
-    const page = await context.transcript().read({ from, limit: PAGE });
-    entries.push(...page);
-    if (page.length < PAGE) return entries;
-    from = page.at(-1)!.position + 1;
-  }
 }
 
 // ---- the summary

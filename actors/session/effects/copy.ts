@@ -13,7 +13,7 @@ import type { SessionEntry } from '../../../protocols/session.ts';
 import type { EffectContext, EffectDefinition, TranscriptEntry } from '../../../runtime/index.ts';
 import { startOf } from '../fork.ts';
 import type { CopyInput, CopyOutput, CopyRest, ForkStart, SessionContext } from '../types.ts';
-import { entryOf } from './transcript.ts';
+import { entriesFrom, entryOf } from './transcript.ts';
 
 /** Of one page: the turn that appends it is one record of the shard. */
 const PAGE = { entries: 200, bytes: 2 ** 20 };
@@ -138,23 +138,8 @@ async function keptFromIn(
   position: number,
   { source, context }: Source,
 ): Promise<number> {
-  const kept = await readAll(source, context, { from: keptFrom, before: position });
-  const own = await readAll(context.actor, context, { from: 1 });
+  const kept = await entriesFrom(context.transcript(source), keptFrom, position);
+  const own = await entriesFrom(context.transcript(), 1);
   const count = kept.filter(isCopied).length;
   return own[Math.max(0, own.length - count)]?.position ?? (own.at(-1)?.position ?? 0) + 1;
-}
-
-async function readAll(
-  actor: Address,
-  context: EffectContext,
-  { from: first, before = Number.POSITIVE_INFINITY }: { from: number; before?: number },
-): Promise<TranscriptEntry[]> {
-  const entries: TranscriptEntry[] = [];
-  for (let from = first; ; ) {
-    const page = await context.transcript(actor).read({ from, limit: READ_MAX });
-    entries.push(...page.filter(({ position }) => position < before));
-    const last = page.at(-1);
-    if (!last || last.position >= before) return entries;
-    from = last.position + 1;
-  }
 }

@@ -7,11 +7,10 @@ import type { HookAbout, Hooks } from '../../../agent/hooks/hooks.ts';
 import { servicesOf } from '../../../agent/services.ts';
 import type { ReplyInput, ReplyOutput } from '../types.ts';
 import { outgoing } from './outgoing.ts';
-import { entryOf } from './transcript.ts';
+import { entriesFrom, entryOf } from './transcript.ts';
 
 /** Time limit of all hooks together; the reply waits for them. */
 const TIMEOUT_MS = 60_000;
-const PAGE = 1_000;
 
 export const reply: EffectDefinition<ReplyInput, ReplyOutput> = {
   class: 'repeatable',
@@ -31,13 +30,8 @@ async function tellEnd(
   about: HookAbout,
   context: EffectContext,
 ): Promise<void> {
-  const entries = [];
-  for (let next = from; ; ) {
-    const page = await context.transcript().read({ from: next, limit: PAGE });
-    entries.push(...page.map(entryOf).filter((entry) => entry.runId === runId));
-    if (page.length < PAGE) break;
-    next = page.at(-1)!.position + 1;
-  }
+  const read = await entriesFrom(context.transcript(), from);
+  const entries = read.map(entryOf).filter((entry) => entry.runId === runId);
   const durationMs = Math.max(0, context.now() - startedAt);
   const event = { status, entries, usage, durationMs, ...(error ? { error } : {}) };
   await hooks.run('agent_end', event, about);

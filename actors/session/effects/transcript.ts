@@ -4,7 +4,7 @@
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { SessionEntry } from '../../../protocols/session.ts';
-import type { EffectContext, TranscriptEntry } from '../../../runtime/index.ts';
+import type { EffectContext, TranscriptEntry, TranscriptReader } from '../../../runtime/index.ts';
 import type { CallModelInput } from '../types.ts';
 
 /** How far the transcript may lag behind the requesting turn (only where messages are relayed). */
@@ -22,6 +22,22 @@ export type Seen = {
 type Wanted = Pick<CallModelInput, 'runId' | 'from' | 'entries' | 'isCompacted'>;
 
 export const entryOf = ({ entry }: TranscriptEntry): SessionEntry => entry as SessionEntry;
+
+/** All entries from position `first` on, and before position `before`. */
+export async function entriesFrom(
+  transcript: TranscriptReader,
+  first: number,
+  before = Number.POSITIVE_INFINITY,
+): Promise<TranscriptEntry[]> {
+  const entries: TranscriptEntry[] = [];
+  for (let from = first; ; ) {
+    const page = await transcript.read({ from, limit: PAGE });
+    entries.push(...page.filter(({ position }) => position < before));
+    const last = page.at(-1);
+    if (!last || last.position >= before) return entries;
+    from = last.position + 1;
+  }
+}
 
 /**
  * @param system the prompt, if the transcript does not contain it yet

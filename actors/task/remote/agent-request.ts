@@ -1,7 +1,7 @@
 /**
  * HTTP requests to external agents, whose registered URLs may be anything. They reach public hosts
- * and those that the application allows. The resolved address is checked when the connection is
- * made, so that no second lookup can differ. Redirects are not followed, and no answer is read
+ * only, and with `allowLoopback` this machine. The resolved address is checked when the connection
+ * is made, so that no second lookup can differ. Redirects are not followed, and no answer is read
  * beyond ANSWER_BYTES_MAX.
  */
 import type { IncomingMessage } from 'node:http';
@@ -34,8 +34,6 @@ export type AgentRequest = (
 ) => Promise<AgentAnswer>;
 
 export type AgentRequestOptions = {
-  /** hosts, as in URLs, that may be in a private network */
-  readonly allowHosts?: readonly string[];
   /** the body of an answer is ignored, and cut: its status is what counts. Default false */
   readonly ignoresBody?: boolean;
   /** addresses of this machine; for a gateway that is itself on loopback only. Default false */
@@ -47,18 +45,16 @@ export type AgentRequestOptions = {
  * DEADLINE_EXCEEDED, PAYLOAD_TOO_LARGE
  */
 export const agentRequest = ({
-  allowHosts = [],
   allowLoopback = false,
   ignoresBody = false,
 }: AgentRequestOptions = {}): AgentRequest => {
-  const allows = (host: string, address: string): boolean =>
-    allowHosts.includes(host) ||
+  const allows = (address: string): boolean =>
     isPublicAddress(address) ||
     (allowLoopback && (address.startsWith('127.') || address === '::1'));
-  const lookup = guardedLookup({ allows, refusal: notPublic });
+  const lookup = guardedLookup({ allows: (_, address) => allows(address), refusal: notPublic });
   return async (url, { headers = {}, ...options }) => {
     const host = hostOf(url);
-    if (isIP(host) && !allows(host, host)) throw notPublic(host);
+    if (isIP(host) && !allows(host)) throw notPublic(host);
     const response = await guardedRequest(url, {
       ...options,
       headers: { accept: 'application/json', ...headers },

@@ -113,7 +113,7 @@ const open = ({ folder, path, cell }: RecoverOptions, name: string): Segment | u
 
 type End = { readonly last: number; readonly at: number };
 
-/** Reads whole frames in order of their numbers; answers where they end. */
+/** Reads whole frames in order of their numbers; returns where they end. */
 const readSegment = (options: RecoverOptions, { firstFrame, bytes }: Segment): End => {
   let last = firstFrame - 1;
   for (let at = SEGMENT_HEADER_BYTES; ; ) {

@@ -210,7 +210,7 @@ export class Fold {
   }
 
   /**
-   * Ends the record that is being built, or the run of records that were replayed: answers all rows
+   * Ends the record that is being built, or the run of records that were replayed: returns all rows
    * that they change, the scalars row last.
    */
   seal(): { record: number; puts: Put[] } {

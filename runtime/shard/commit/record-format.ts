@@ -10,7 +10,7 @@
  * encrypted. These bytes are the same in every format; the layout of the oldest reader determines
  * whether more precede the body.
  *
- * Entries of before the header are the body alone. MessagePack never uses 0xC1, so none of them
+ * Entries from before this header are the body alone. MessagePack never uses 0xC1, so none of them
  * begins with it.
  *
  * Invariant: an entry that this program cannot read is never taken for damaged or foreign. It is

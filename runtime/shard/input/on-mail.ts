@@ -1,5 +1,5 @@
 /**
- * Inputs: the verdict on each mailbox entry (B2). Deduplication is here: link items by number (E1),
+ * Mail: the verdict on each mailbox entry (B2). Deduplication is here: link items by number (E1),
  * client messages by key (F3). See outcomes.ts for outcomes and due-timers.ts for timers.
  */
 import { deadLetter, outId, refuse, reply, type TurnContext } from '../turn/turn-context.ts';

@@ -93,7 +93,7 @@ function afterEnd(t: TurnContext, resident: ActivatedActor, stashed: Stashed): V
   return refuse(t, stashed.item, {
     result: 'refused',
     code: 'CONFLICT',
-    message: `${resident.address} has ended and takes no more messages`,
+    message: `${resident.address} has ended and accepts no more messages`,
     resident,
   });
 }

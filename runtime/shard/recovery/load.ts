@@ -8,6 +8,7 @@
  * loading a large shard does not block the event loop. Where the log is not atomic, State is only a
  * cache (T6): a damaged one is cleared and folded again.
  */
+import { setImmediate as letOthersRun } from 'node:timers/promises';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Blobs } from '../../blobs/blobs.ts';
 import { type Log, type Position, READ_BYTES_DEFAULT } from '../../log/log.ts';
@@ -16,7 +17,7 @@ import { isDamagedRow } from '../../state/checked-reads.ts';
 import { Fold } from '../commit/fold.ts';
 import { CorruptRecord } from '../commit/record-format.ts';
 import { type JournalRecord, decodeRecord } from '../commit/records.ts';
-import { isKnownLayout, nextTurn, restoreRows, sha256InTurns } from './snapshot.ts';
+import { isKnownLayout, restoreRows, sha256InTurns } from './snapshot.ts';
 
 export type LoadFrom = {
   readonly log: Log;
@@ -143,7 +144,7 @@ const loaded = (
 };
 
 async function readJournal(from: LoadFrom, first: Position): Promise<Stored[]> {
-  const { log, journal, pause = nextTurn } = from;
+  const { log, journal, pause = letOthersRun } = from;
   const stored: Stored[] = [];
   let slice = 0;
   for (let next = first; ; ) {
@@ -254,7 +255,7 @@ async function foldTail(
     slice = 0;
     assertWanted(from);
     await catchUp({ fold }, from.state);
-    await (from.pause ?? nextTurn)();
+    await (from.pause ?? letOthersRun)();
   }
   return { voids, records, bytes: foldedBytes };
 }

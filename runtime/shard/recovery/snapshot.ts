@@ -8,6 +8,7 @@
  * so a large shard blocks nothing.
  */
 import { createHash, type Hash } from 'node:crypto';
+import { setImmediate as letOthersRun } from 'node:timers/promises';
 import { decode, encode } from '../../../protocols/codec.ts';
 import type { Blobs } from '../../blobs/blobs.ts';
 import type { Position } from '../../log/log.ts';
@@ -34,7 +35,7 @@ export class RowsWriter {
     this.#add(VERSION);
   }
 
-  /** Answers whether a page is full and made: a moment to let others run. */
+  /** Returns whether this row completed a page: then the caller may let other work run. */
   put({ table, key, value }: TableRow): boolean {
     this.#page.push(table, key, value);
     this.#size += ROW_BYTES + value.length;
@@ -78,7 +79,7 @@ const HASH_BYTES = 2 ** 20;
  */
 export async function collectRows(state: State, shard: number): Promise<RowsOfShard> {
   const writer = new RowsWriter();
-  for (const row of state.dump(shard)) if (writer.put(row)) await nextTurn();
+  for (const row of state.dump(shard)) if (writer.put(row)) await letOthersRun();
   return writer.end();
 }
 
@@ -108,7 +109,7 @@ export async function restoreRows(
   shard: number,
   bytes: Uint8Array,
   write: (puts: readonly Put[]) => Promise<void>,
-  pause: () => Promise<void> = nextTurn,
+  pause: () => Promise<void> = letOthersRun,
 ): Promise<void> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const heads: Put[] = [];
@@ -130,14 +131,11 @@ export const isKnownLayout = (bytes: Uint8Array): boolean => bytes[0] === VERSIO
 export async function sha256InTurns(bytes: Uint8Array): Promise<string> {
   const hash: Hash = createHash('sha256');
   for (let at = 0; at < bytes.length; at += HASH_BYTES) {
-    if (at > 0) await nextTurn();
+    if (at > 0) await letOthersRun();
     hash.update(bytes.subarray(at, at + HASH_BYTES));
   }
   return hash.digest('hex');
 }
-
-/** Lets others of this process run. */
-export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** All of a shard's snapshots begin with this. */
 export const snapshotPrefix = (cell: string, shard: number): string => `snap/${cell}/${shard}/`;

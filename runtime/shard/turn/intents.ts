@@ -4,15 +4,9 @@
  */
 import type { Address } from '../../../protocols/address.ts';
 import { decode, encode } from '../../../protocols/codec.ts';
+import type { EffectClass } from '../../actor/effect.ts';
 import type { Position } from '../../log/log.ts';
 import { type Fold, TABLE } from '../commit/fold.ts';
-
-/**
- * `repeatable` may run twice; `keyed` too, since the target dedupes by the intent's id; `once` is
- * started only after its Start is committed, and when its outcome is lost it is `unknown`, never
- * silently repeated.
- */
-export type EffectClass = 'repeatable' | 'keyed' | 'once';
 
 /** `details.reason` of the failure of an effect that an operator cancelled. */
 export const CANCELLED_BY_OPERATOR = 'CANCELLED_BY_OPERATOR';

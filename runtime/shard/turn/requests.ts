@@ -1,7 +1,8 @@
 /**
- * Asks: turns the requests of a machine into rows and messages of the turn (I5). Invoked effects
- * become intents, delays become timer rows, host actions become messages, answers, transcript
- * entries and index rows. Nothing is executed here: `after` lists what to do after the commit.
+ * Requests: turns the requests of a machine into rows and messages of the turn (I5). Invoked
+ * effects become intents, delays become timer rows, host actions become messages, answers,
+ * transcript entries and index rows. Nothing is executed here: `after` lists what to do after the
+ * commit.
  */
 import { type Address, isAddress, parseAddress } from '../../../protocols/address.ts';
 import { encode } from '../../../protocols/codec.ts';

@@ -1,7 +1,7 @@
 /**
- * Context: the state of one turn, and every way in which the turn can end or send something. All
- * refusals, answers, notices to senders and dead letters pass here, so no message is lost silently
- * (I9).
+ * TurnContext: the state of one turn, and every way in which the turn can end or send something.
+ * All refusals, answers, notices to senders and dead letters pass here, so no message is lost
+ * silently (I9).
  */
 import type { Address } from '../../../protocols/address.ts';
 import { ERRORS, isErrorData, type ErrorCode, type ErrorData } from '../../../protocols/errors.ts';

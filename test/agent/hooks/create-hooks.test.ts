@@ -6,7 +6,7 @@ import {
   type HookFailure,
   LATE_MAX,
   REPORT_MS,
-  SET_ASIDE_MS,
+  SUSPENDED_MS,
 } from '../../../agent/hooks/create-hooks.ts';
 import type { HookModule } from '../../../agent/hooks/define-hooks.ts';
 import { type HookHandlers, HOOKS } from '../../../agent/hooks/hooks.ts';
@@ -266,7 +266,7 @@ describe('a hook that exceeds its time limit', () => {
     );
     expect(calls).toBe(LATE_MAX);
     hangs = false;
-    clock.pass(SET_ASIDE_MS);
+    clock.pass(SUSPENDED_MS);
     expect(await hooks.run('before_tool_call', CALL, about)).toEqual({ args: { command: 'pwd' } });
     expect(reported.length).toBeGreaterThan(0);
   });
@@ -279,7 +279,7 @@ describe('a hook that exceeds its time limit', () => {
       await running;
     };
     for (let n = 0; n < LATE_MAX; n++) await late();
-    clock.pass(SET_ASIDE_MS);
+    clock.pass(SUSPENDED_MS);
     await late();
     expect(await hooks.run('message_sent', { text: '' }, about)).toBeUndefined();
     expect(clock.timers).toBe(0);

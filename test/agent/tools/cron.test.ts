@@ -1,7 +1,6 @@
 /** `cron` and `message` against real actors. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cronTool } from '../../../agent/tools/schedule/cron.ts';
-import { noArtifacts } from '../../../installation/artifact-bucket.ts';
 import { messageTool } from '../../../agent/tools/sessions/message.ts';
 import type { ToolContext } from '../../../agent/tools/tool.ts';
 import { agentAddress } from '../../../actors/index.ts';
@@ -149,7 +148,7 @@ describe('cron cannot bypass the policy for messages between agents', () => {
 });
 
 describe('message', () => {
-  const message = messageTool(Promise.resolve(noArtifacts));
+  const message = messageTool(new Promise<never>(() => {}));
 
   it('to this conversation is reported as sent, so that the reply does not repeat it', async () => {
     const result = await message.run({ text: 'half done' }, toolContext());

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Edge } from '../../../channels/edge/edge.ts';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
 import { envelopeRoutes } from '../../../channels/http/envelopes.ts';
-import { noArtifacts } from '../../../installation/artifact-bucket.ts';
 import { EventStreams } from '../../../channels/http/event-streams.ts';
 import { evidenceRoutes } from '../../../channels/http/evidence.ts';
 import type { Route } from '../../../channels/http/route.ts';
@@ -30,7 +29,7 @@ const routesOf = (of: Edge): readonly Route[] => [
     index: real.system.index,
     offers: real.offers,
     identity: namedCallers,
-    artifacts: noArtifacts,
+    artifacts: { sign: () => Promise.reject(new Error('no files here')) },
   }),
 ];
 beforeAll(async () => {

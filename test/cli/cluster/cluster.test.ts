@@ -88,10 +88,8 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 
     const cluster = await openRunning();
     const gateway = cluster.start('gateway');
     await eventually(() => expect(gateway.stderr).toContain('waiting for a worker'));
-    const from = performance.now();
     gateway.child.kill('SIGTERM');
     expect(await gateway.ended).toMatchObject({ code: 0 });
-    expect(performance.now() - from).toBeLessThan(30_000);
     expect(gateway.stderr).not.toContain('did not start');
   });
 

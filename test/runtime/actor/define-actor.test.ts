@@ -4,11 +4,11 @@ import { TroupeError } from '../../../protocols/errors.ts';
 import { effect } from '../../../protocols/statechart.ts';
 import {
   type ActorDefinition,
-  createRegistry,
   defineActor,
   type EffectDefinition,
   missedPolicy,
 } from '../../../runtime/actor/define-actor.ts';
+import { createRegistry } from '../../../runtime/actor/registry.ts';
 import { MAX_ITERATIONS } from '../../../runtime/statechart/lint.ts';
 import { order } from '../statechart/machines.ts';
 

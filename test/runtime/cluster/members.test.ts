@@ -190,7 +190,7 @@ describe('members', () => {
     await after(100);
     const before = a.heartbeats.filter(({ node }) => node === 'b').length;
     b.weight = 3;
-    for (let i = 0; i < 50; i++) b.members.beatSoon();
+    for (let i = 0; i < 50; i++) b.members.heartbeatSoon();
     await after(30);
     expect(a.heartbeats.filter(({ node }) => node === 'b').length - before).toBe(1);
     expect(a.heard('changed')).toMatchObject([{ heartbeat: { node: 'b', weight: 3 } }]);

@@ -5,7 +5,7 @@
 import { afterEach, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { mailboxSubject } from '../../../protocols/subjects.ts';
-import { createRegistry } from '../../../runtime/actor/define-actor.ts';
+import { createRegistry } from '../../../runtime/actor/registry.ts';
 import { MessageClient } from '../../../runtime/message-client.ts';
 import { ADMISSION_LIMITS } from '../../../runtime/fairness/admission.ts';
 import { MemoryLog } from '../../../runtime/log/memory.ts';

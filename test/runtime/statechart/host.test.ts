@@ -8,7 +8,6 @@ import {
   fired,
   isDone,
   load,
-  outputOf,
   save,
   settled,
   step,
@@ -128,7 +127,7 @@ describe('a step', () => {
     const { requests, live } = send(order, charging().live, { type: 'order.cancel' });
     expect(requests.map(({ kind }) => kind)).toEqual(['cancel', 'stop']);
     expect(isDone(live)).toBe(true);
-    expect(outputOf(live)).toEqual({ receipt: null });
+    expect(live.snapshot.output).toEqual({ receipt: null });
   });
 
   it('does not stop a job again that has settled before its state is left', () => {

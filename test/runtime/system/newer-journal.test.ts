@@ -1,7 +1,7 @@
 /**
  * A folder that a newer program has used: an older one stops the shards that it cannot read, and
- * changes nothing in them. Embedded only: an older node of a cluster does not join such a cell
- * (`newer-cluster.test.ts`).
+ * changes nothing in them. Embedded only: an older worker of a cluster releases such a shard to a
+ * newer one (`newer-worker.test.ts`).
  */
 import { expect, it } from 'vitest';
 import { type Address, shardOf } from '../../../protocols/address.ts';

@@ -18,8 +18,8 @@ import {
 } from '../../runtime/log/log.ts';
 import { followByReading } from '../../runtime/log/follow.ts';
 import { MemoryLog } from '../../runtime/log/memory.ts';
-import type { Random } from './random.ts';
-import type { VirtualClock } from './virtual-clock.ts';
+import type { Random } from '../../library/simulation/random.ts';
+import type { VirtualClock } from '../../library/simulation/virtual-clock.ts';
 
 /** Probabilities per operation; 0 everywhere is a log without faults. */
 export type LogFaults = {
