@@ -311,7 +311,7 @@ export const notFound = ({ context: { taskId }, event }: Args): Reply =>
 
 /** A new submit whose number is not above the last one of its sender. */
 export const stale = on('task.submit', ({ event }): Reply => {
-  const { envelope, stale: last } = event;
+  const { envelope, stale: last = 0 } = event;
   const remedy =
     last < ENVELOPE_SEQ_MAX
       ? 'send a higher one'

@@ -39,14 +39,14 @@ const race = async (run: (session: string) => ReturnType<typeof written>) => {
   };
 };
 
-/** One wrote its note, and the others are told to read again. */
+/** One wrote its note, and the others learn that they must read again. */
 function expectNoLoss({ writers, refusals }: Awaited<ReturnType<typeof race>>, notes: string) {
   expect(notes).toBe(`${first}- of ${writers[0]}\n`);
   expect(refusals).toHaveLength(2);
   for (const text of refusals) expect(text).toMatch(/is append only, and this content lacks notes/);
 }
 
-it('within one process, one of them writes and the others are told to read again', async () => {
+it('within one process, one of them writes and the others learn that they must read again', async () => {
   const { run, inWorkspace } = await stage();
   const raced = await race((session) => run((context) => written(context, session), session));
   await inWorkspace(async (root) => {
