@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { defined } from '../protocols/defined.ts';
 import type { NatsOptions } from '../runtime/cluster/nats-connection.ts';
 import { openNats } from '../runtime/cluster/open-nats.ts';
-import { checkNames, type OptionNames } from '../runtime/option-names.ts';
+import { checkOptions, type OptionNames } from '../runtime/option-names.ts';
 import type { SystemOptions } from '../runtime/system-options.ts';
 import { openStateCache } from '../runtime/state/lmdb-cache.ts';
 import packageJson from '../package.json' with { type: 'json' };
@@ -36,21 +36,21 @@ export type OpenClusterOptions = Credentials & {
 };
 
 const OPTIONS = {
-  servers: true,
-  path: true,
-  name: true,
-  env: true,
-  role: true,
-  shards: true,
-  replicas: true,
-  onAlarm: true,
-  signal: true,
-  user: true,
-  pass: true,
-  token: true,
-  credsFile: true,
-  nkeySeedFile: true,
-  tls: true,
+  servers: 'required',
+  path: 'required',
+  name: 'required',
+  env: 'optional',
+  role: 'optional',
+  shards: 'optional',
+  replicas: 'optional',
+  onAlarm: 'optional',
+  signal: 'optional',
+  user: 'optional',
+  pass: 'optional',
+  token: 'optional',
+  credsFile: 'optional',
+  nkeySeedFile: 'optional',
+  tls: 'optional',
 } satisfies OptionNames<OpenClusterOptions>;
 
 /** What `createSystem` needs of a node of a cluster. */
@@ -74,7 +74,7 @@ export type ClusterPorts = Pick<SystemOptions, 'store' | 'bus' | 'blobs'> &
  * ```
  */
 export async function openCluster(options: OpenClusterOptions): Promise<ClusterPorts> {
-  checkNames('openCluster', options, OPTIONS);
+  checkOptions('openCluster', options, OPTIONS);
   const { servers, path, name, env = 'local', role = 'worker', shards = 64 } = options;
   const { replicas, user, pass, token, credsFile, nkeySeedFile, tls, signal } = options;
   const onAlarm = options.onAlarm ?? (() => {});

@@ -70,7 +70,8 @@ const nodeName = (name?: string): string =>
  */
 export async function createSystem(options: SystemOptions): Promise<System> {
   const system = await opened(options).catch(async (error: unknown) => {
-    await Promise.allSettled([options.bus.close(), options.store.close()]);
+    const { bus, store }: Partial<SystemOptions> = { ...options };
+    await Promise.allSettled([bus?.close(), store?.close()]);
     throw error;
   });
   try {

@@ -7,7 +7,7 @@ import { openFileBlobs } from './blobs/files.ts';
 import type { Bus } from './bus/bus.ts';
 import { InProcessBus } from './bus/in-process.ts';
 import type { EmbeddedStore } from './log/embedded-store.ts';
-import { checkNames, type OptionNames } from './option-names.ts';
+import { checkOptions, type OptionNames } from './option-names.ts';
 import type { Durability } from './log/wal-store.ts';
 
 export type EmbeddedOptions = {
@@ -40,7 +40,7 @@ export type Ports = { readonly store: EmbeddedStore; readonly bus: Bus; readonly
  * ```
  */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Ports> {
-  checkOptions(options);
+  checkValues(options);
   const { path, durability = 'process', atTurnEnd, onAlarm } = options;
   // LMDB is native code: commands that only use names of this file do not load it.
   const { openEmbeddedStore } = await import('./log/embedded-store.ts');
@@ -49,15 +49,15 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Ports> {
 }
 
 const OPTIONS = {
-  path: true,
-  durability: true,
-  atTurnEnd: true,
-  onAlarm: true,
+  path: 'required',
+  durability: 'optional',
+  atTurnEnd: 'optional',
+  onAlarm: 'optional',
 } satisfies OptionNames<EmbeddedOptions>;
 
 // Checked for programs in JavaScript: a misspelled durability must not mean a weaker one.
-function checkOptions(options: EmbeddedOptions): void {
-  checkNames('openEmbedded', options, OPTIONS);
+function checkValues(options: EmbeddedOptions): void {
+  checkOptions('openEmbedded', options, OPTIONS);
   const { path, durability = 'process' } = options;
   if (typeof path !== 'string' || path === '')
     throw invalid('path', path, 'the name of the data folder');

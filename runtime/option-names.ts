@@ -1,11 +1,28 @@
 /**
- * Names of options that a program in JavaScript misspelled: ignored, each would mean its default.
+ * Options that a program in JavaScript forgot or misspelled: a misspelled one that is ignored would
+ * mean its default.
  */
 import { TroupeError } from '../protocols/errors.ts';
 import { nearest, withGuess } from './config/checks/suggest.ts';
 
 /** A table with each option, so that none can be forgotten: `satisfies OptionNames<Options>`. */
-export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
+export type OptionNames<Options> = {
+  readonly [Name in keyof Options]-?: object extends Pick<Options, Name> ? 'optional' : 'required';
+};
+
+/**
+ * @throws TroupeError INVALID_ARGUMENT that names the first option that is not known, or all that
+ *   are missing. @param of the function
+ */
+export function checkOptions(of: string, value: object | undefined, table: object): void {
+  const given = new Map<string, unknown>(Object.entries(value ?? {}));
+  checkNames(of, value ?? {}, table);
+  const missing = Object.entries(table)
+    .filter(([name, kind]) => kind === 'required' && given.get(name) === undefined)
+    .map(([name]) => name);
+  if (missing.length > 0)
+    throw new TroupeError('INVALID_ARGUMENT', `${of} needs the options ${missing.join(', ')}`);
+}
 
 /** @throws TroupeError INVALID_ARGUMENT that names the first one. @param of the function */
 export function checkNames(of: string, value: object | undefined, table: object, path = ''): void {

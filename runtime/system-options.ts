@@ -12,7 +12,7 @@ import type { TenantWeights } from './fairness/fair-queue.ts';
 import type { HistorySettings } from './history/policy.ts';
 import type { Labels } from './labels.ts';
 import type { Log } from './log/log.ts';
-import { checkNames, type OptionNames } from './option-names.ts';
+import { checkNames, checkOptions, type OptionNames } from './option-names.ts';
 import { DEFAULT_LIMITS, type Limits } from './shard/limits.ts';
 import type { State } from './state/state.ts';
 import type { SendOptions } from './system.ts';
@@ -87,40 +87,44 @@ export type SystemOptions = {
 };
 
 const OPTIONS = {
-  actors: true,
-  store: true,
-  bus: true,
-  blobs: true,
-  clock: true,
-  env: true,
-  shards: true,
-  supervisor: true,
-  services: true,
-  limits: true,
-  newId: true,
-  onAlarm: true,
-  onDeadLetter: true,
-  refusalOf: true,
-  holdsTimersOf: true,
-  history: true,
-  journalTail: true,
-  snapshotEvery: true,
-  snapshotBytes: true,
-  tenantWeights: true,
-  tenantRunningMax: true,
-  tidiesDeadLetters: true,
-  workspaces: true,
-  labels: true,
-  version: true,
-  cluster: true,
+  actors: 'required',
+  store: 'required',
+  bus: 'required',
+  blobs: 'required',
+  clock: 'optional',
+  env: 'optional',
+  shards: 'optional',
+  supervisor: 'optional',
+  services: 'optional',
+  limits: 'optional',
+  newId: 'optional',
+  onAlarm: 'optional',
+  onDeadLetter: 'optional',
+  refusalOf: 'optional',
+  holdsTimersOf: 'optional',
+  history: 'optional',
+  journalTail: 'optional',
+  snapshotEvery: 'optional',
+  snapshotBytes: 'optional',
+  tenantWeights: 'optional',
+  tenantRunningMax: 'optional',
+  tidiesDeadLetters: 'optional',
+  workspaces: 'optional',
+  labels: 'optional',
+  version: 'optional',
+  cluster: 'optional',
 } satisfies OptionNames<SystemOptions>;
-const HISTORY = { bytesMax: true, types: true } satisfies OptionNames<HistorySettings>;
+const HISTORY = { bytesMax: 'optional', types: 'optional' } satisfies OptionNames<HistorySettings>;
 
 /** @throws TroupeError INVALID_ARGUMENT for options that cannot be meant */
 export function checkSystemOptions(options: SystemOptions): void {
   // Programs pass all ports of openNats on, of which a system does not need these.
-  const { pubsub: _, storage: __, ...own } = options as SystemOptions & Record<string, unknown>;
-  checkNames('createSystem', own, OPTIONS);
+  const {
+    pubsub: _,
+    storage: __,
+    ...own
+  } = { ...options } as SystemOptions & Record<string, unknown>;
+  checkOptions('createSystem', own, OPTIONS);
   checkNames('createSystem', options.limits, DEFAULT_LIMITS, 'limits.');
   checkNames('createSystem', options.history, HISTORY, 'history.');
   if (options.cluster && options.shards === undefined)

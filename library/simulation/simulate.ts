@@ -1,29 +1,31 @@
 /** simulate: a simulated system that a test controls, or many runs of one with faults. */
-import { type OptionNames, unknownNames } from '../../runtime/option-names.ts';
+import { checkOptions, type OptionNames } from '../../runtime/option-names.ts';
 import { type SimulationReport, type SimulationRunOptions, simulateRuns } from './many-runs.ts';
 import { Simulation, type SimulationOptions } from './simulation.ts';
 
 const CONTROLLED = {
-  actors: true,
-  services: true,
-  supervisor: true,
-  load: true,
-  shards: true,
+  actors: 'required',
+  services: 'optional',
+  supervisor: 'optional',
+  load: 'optional',
+  shards: 'optional',
 } satisfies OptionNames<SimulationOptions>;
 const RUNS = {
   ...CONTROLLED,
-  agents: true,
-  faults: true,
-  invariants: true,
-  atRest: true,
-  seed: true,
-  runs: true,
-  operator: true,
-  restMs: true,
-  turnsMax: true,
-  coverage: true,
-  mayCrash: true,
-  print: true,
+  actors: 'optional',
+  load: 'required',
+  agents: 'optional',
+  faults: 'optional',
+  invariants: 'optional',
+  atRest: 'optional',
+  seed: 'optional',
+  runs: 'optional',
+  operator: 'optional',
+  restMs: 'optional',
+  turnsMax: 'optional',
+  coverage: 'optional',
+  mayCrash: 'optional',
+  print: 'optional',
 } satisfies OptionNames<SimulationRunOptions>;
 
 /**
@@ -67,9 +69,8 @@ export function simulate(options: SimulationOptions): Promise<Simulation>;
 export async function simulate<S>(
   options: SimulationRunOptions<S> | SimulationOptions,
 ): Promise<SimulationReport | Simulation> {
-  const names = options.load === undefined ? CONTROLLED : RUNS;
-  const [misspelled] = unknownNames('', options, Object.keys(names));
-  if (misspelled) throw new TypeError(`simulate: ${misspelled}`);
+  const isOfRuns = (options as { load?: unknown } | undefined)?.load !== undefined;
+  checkOptions('simulate', options, isOfRuns ? RUNS : CONTROLLED);
   if (options.load !== undefined) return simulateRuns(options);
   const simulation = new Simulation(options);
   await simulation.start();

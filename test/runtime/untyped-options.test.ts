@@ -38,7 +38,6 @@ test('what is no text is no address', () => {
 test.each([
   [{ durability: 'Power' }, /durability is "Power", it must be 'process' or 'power'/],
   [{ path: '' }, /path is "", it must be the name of the data folder/],
-  [{ path: undefined }, /path is undefined/],
   [{ durabilty: 'power' }, /durabilty is not an option; did you mean durability\?/],
 ])('a store is not opened with %j', async (options, fault) => {
   const given = { path: join(home, 'store'), ...options };
@@ -61,6 +60,19 @@ test('a system that cannot start closes its store, which can be opened again', a
   const system = await createSystem({ ...(await openEmbedded({ path })), actors, shards: 2 });
   expect(system.status()).toHaveLength(2);
   await system.stop();
+});
+
+test('options that are missing are named', async () => {
+  const none = undefined as never;
+  await expect(openEmbedded(none)).rejects.toThrow('openEmbedded needs the options path');
+  await expect(createSystem(none)).rejects.toThrow(
+    'createSystem needs the options actors, store, bus, blobs',
+  );
+  await expect(openCluster(none)).rejects.toThrow('openCluster needs the options servers, path');
+  const ports = await openEmbedded({ path: join(home, 'part') });
+  const { bus: _, ...part } = ports;
+  await expect(createSystem({ ...part, actors } as never)).rejects.toThrow(/needs the options bus/);
+  await (await openEmbedded({ path: join(home, 'part') })).store.close();
 });
 
 // Bug: a misspelled option meant its default, here a cell of 8 shards that cannot change.
