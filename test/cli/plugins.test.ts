@@ -106,7 +106,7 @@ describe('plugins of a running troupe', () => {
       return { code, stdout };
     });
     expect(listed.code).toBe(1);
-    expect(listed.stdout).toMatch(/lost +invalid .* troupe.plugin.json is missing/);
+    expect(listed.stdout).toMatch(/lost +invalid .*extensions\/lost is missing/);
     const restarted = await runProgram(['plugins', 'restart', 'good', ...flags]);
     expect(restarted).toMatchObject({ code: 0, stdout: 'good: running\n' });
     const absent = await runProgram(['plugins', 'restart', 'absent', ...flags]);
