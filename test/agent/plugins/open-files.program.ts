@@ -34,7 +34,9 @@ try {
   await ended;
   // The end of the process closes its pipes, some later.
   openAll();
-  await startPiped('/bin/true', [], {}).catch((error: Error) => console.log(error.message));
+  await startPiped('/bin/true', [], { env: {} }).catch((error: Error) =>
+    console.log(error.message),
+  );
   for (; !lastError()?.includes('cannot be started'); await setTimeout(20)) openAll();
   console.log(lastError());
   for (const one of open) closeSync(one);
