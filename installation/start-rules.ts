@@ -19,7 +19,7 @@ import {
   showPointer,
 } from '../runtime/config/index.ts';
 import { systemClock } from '../runtime/index.ts';
-import { knownChannels, knownPluginTools, pluginProviders } from './plugin-rules.ts';
+import { isPluginProvider, knownChannels, knownPluginTools } from './plugin-rules.ts';
 
 /** For `loadConfig`. */
 export const startRules: readonly ConfigRule[] = [
@@ -55,9 +55,9 @@ export function knownModels(config: Config, tenant?: string): ConfigFinding[] {
   ]);
   // A tenant with providers of its own cannot use those of plugins.
   const hasOwn = tenant !== undefined && ownSections(config, tenant).includes('models');
-  const providers = hasOwn ? [] : pluginProviders(config);
+  const isOfPlugin = hasOwn ? () => false : isPluginProvider(config);
   return names.flatMap(([pointer, name]) => {
-    if (providers.some((id) => name.startsWith(`${id}/`))) return [];
+    if (isOfPlugin(name.slice(0, name.indexOf('/')))) return [];
     const message = problemOf(made.catalog, name);
     return message === undefined ? [] : [{ pointer, value: JSON.stringify(name), message }];
   });

@@ -16,7 +16,7 @@ export const createOpenAiEmbedder = (
   const { model, dimensions } = settings;
   const ask = async ({ texts, signal, fetch }: EmbeddingRequest): Promise<EmbeddingAnswer> => {
     const client = await connectOpenAi(connection, fetch);
-    const { data, usage } = await client.embeddings.create(
+    const answer = await client.embeddings.create(
       {
         model,
         ...defined({ dimensions }),
@@ -26,10 +26,15 @@ export const createOpenAiEmbedder = (
       },
       { signal },
     );
+    // A compatible server may answer any JSON.
+    const { data, usage } = (answer ?? {}) as Partial<typeof answer>;
     if (!Array.isArray(data)) throw new MalformedEvent('the answer has no list data');
     const vectors: ArrayLike<number>[] = [];
-    for (const [at, { index = at, embedding }] of data.entries())
+    for (const [at, one] of data.entries()) {
+      const { index = at, embedding } = (one ?? {}) as Partial<typeof one>;
+      if (embedding === undefined) throw new MalformedEvent(`data ${at} has no embedding`);
       vectors[index] = numbersOf(embedding);
+    }
     return { vectors, inputTokens: usage?.prompt_tokens };
   };
   return {

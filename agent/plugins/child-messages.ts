@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import { checker, describeErrors } from '../../protocols/check.ts';
 import { isTooDeep } from '../../protocols/json-depth.ts';
-import type { PluginMessage } from './wire.ts';
+import { type PluginMessage, RETRY_AFTER_MS_MAX } from './wire.ts';
 
 const NAMES_MAX = 200;
 const names = Type.Array(Type.String({ maxLength: 200 }), { maxItems: NAMES_MAX });
@@ -31,7 +31,7 @@ const check = checker(
       call: whole,
       message: text,
       code: Type.Optional(text),
-      retryAfterMs: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400_000 })),
+      retryAfterMs: Type.Optional(Type.Number({ minimum: 0, maximum: RETRY_AFTER_MS_MAX })),
     }),
     Type.Object({
       type: Type.Literal('event'),

@@ -146,14 +146,24 @@ export type PluginFault = { readonly id: string; readonly folder: string; readon
 export function readPlugins(folder: string): readonly (FoundPlugin | PluginFault)[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
-    .filter((entry) => !entry.startsWith('.') && statSync(join(folder, entry)).isDirectory())
+    .filter((entry) => !entry.startsWith('.') && mayBePlugin(join(folder, entry)))
     .sort()
     .map((id) => readPlugin(id, join(folder, id)));
+}
+
+/** A link that leads nowhere is a plugin that was moved, and is reported as a fault. */
+function mayBePlugin(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return true;
+  }
 }
 
 /** One plugin. Never throws because of a file's content. */
 export function readPlugin(id: string, folder: string): FoundPlugin | PluginFault {
   try {
+    if (!existsSync(folder)) throw new Error(`${folder} is missing`);
     const manifest = read(join(folder, MANIFEST), MANIFEST, checkManifest);
     if (manifest.id !== id) throw new Error(`its id is ${manifest.id}, but its folder is ${id}`);
     assertConsistent(manifest);

@@ -4,17 +4,14 @@
  * Boundary: it starts and ends one process and never starts another; plugin.ts decides when.
  *
  * Invariants:
- *  1. The process has an empty environment and only the permissions of its flags. Its program comes
- *     through stdin, so that it may read no file.
+ *  1. The process has an empty environment and only the permissions of its flags (spawn-plugin.ts).
  *  2. Every call ends: with a value, an error, its deadline, or the end of the process.
  *  3. The process is killed when it violates the protocol, misses its heartbeat, does not start in
  *     time, or uses more memory than it may. `ended` then has the reason.
  *  4. Messages, queued bytes and bytes per second are limited, so that a plugin that floods its
  *     pipe slows only itself.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
-import type { Duplex, Readable } from 'node:stream';
 import { errorData, ERRORS, type ErrorCode, TroupeError } from '../../protocols/errors.ts';
 import { defined } from '../../protocols/defined.ts';
 import type { Clock } from '../../runtime/index.ts';
@@ -22,6 +19,7 @@ import { killNow, useOf } from '../sandbox/process-tree.ts';
 import { whenThisProcessDies } from '../sandbox/watchdog.ts';
 import { messageOf } from './child-messages.ts';
 import { Printed } from './printed.ts';
+import { type Spawned, spawnPlugin } from './spawn-plugin.ts';
 import { readThrottled } from './throttled.ts';
 import {
   type CallKind,
@@ -62,7 +60,7 @@ const QUEUED_BYTES_MAX = 4 * MESSAGE_BYTES_MAX;
 const BYTES_PER_SECOND_MAX = MESSAGE_BYTES_MAX;
 /** Messages between two heartbeats that belong to no call: some answers come too late. */
 const STRAYS_MAX = 10_000;
-/** Events of one call. */
+/** Events of one call, without those that were replied to: a connection may last for weeks. */
 const EVENTS_MAX = 100_000;
 /** Memory of Node itself, MiB, in addition to what the plugin may use. */
 const NODE_MB = 64;
@@ -105,8 +103,7 @@ type Pending = {
 
 export class PluginProcess {
   readonly #o: ProcessOptions;
-  readonly #child: ChildProcess;
-  readonly #pipe: Duplex;
+  readonly #spawned: Spawned;
   readonly #pending = new Map<number, Pending>();
   readonly #timers = new Set<() => void>();
   readonly #cancelWatchdog: () => void;
@@ -124,36 +121,33 @@ export class PluginProcess {
   /** Why the process has ended; never rejects. Undefined after `stop`. */
   readonly ended: Promise<string | undefined>;
 
-  constructor(options: ProcessOptions) {
+  /** @throws Error when it cannot be started */
+  static async start(options: ProcessOptions): Promise<PluginProcess> {
+    const memory = `--max-old-space-size=${options.memoryMb}`;
+    return new PluginProcess(options, await spawnPlugin([...options.flags, memory]));
+  }
+
+  private constructor(options: ProcessOptions, spawned: Spawned) {
     this.#o = options;
-    const { id, code, flags, memoryMb, config, secrets, times, clock } = options;
-    const argv = [...flags, `--max-old-space-size=${memoryMb}`, '--input-type=module', '-'];
-    const stdio = ['pipe', 'pipe', 'pipe', 'pipe'] as const;
-    // In a group of its own: Ctrl-C ends troupe, which then ends the process when it is no longer
-    // needed, together with the programs that it started.
-    const isolated = { env: {}, cwd: '/', detached: true };
-    this.#child = spawn(process.execPath, argv, { ...isolated, stdio: [...stdio] });
-    // sound: stdio has four pipes
-    this.#pipe = this.#child.stdio[3] as Duplex;
+    this.#spawned = spawned;
+    const { id, code, config, secrets, times, clock } = options;
+    const { child, pid, stdin } = spawned;
     this.#printed = new Printed(options.onPrint, clock);
     this.ready = new Promise((resolve) => (this.#onReady = resolve));
     this.ended = new Promise((resolve) => {
-      this.#child.once('error', (error) => this.#fail(`cannot be started: ${error.message}`));
-      this.#child.once('exit', (...end) => {
+      child.once('exit', (...end) => {
         // Usually at once; later where a grandchild holds the streams.
         const cancel = clock.after(CLOSE_MS, () => resolve(this.#closed(...end)));
-        this.#child.once('close', () => {
+        child.once('close', () => {
           cancel();
           resolve(this.#closed(...end));
         });
       });
     });
-    const { pid } = this.#child;
-    this.#cancelWatchdog =
-      pid === undefined ? () => {} : whenThisProcessDies('kill -s KILL -- "$1"', [`-${pid}`]);
-    if (pid !== undefined) preferForOutOfMemory(pid);
+    this.#cancelWatchdog = whenThisProcessDies('kill -s KILL -- "$1"', [`-${pid}`]);
+    preferForOutOfMemory(pid);
     this.#read();
-    this.#child.stdin?.end(code);
+    stdin.end(code);
     this.#write({ type: 'start', id, config, secrets });
     const late = `is not ready after ${times.startMs / 1_000} s`;
     void this.ready.then(this.#after(times.startMs, () => this.#fail(late)));
@@ -163,8 +157,7 @@ export class PluginProcess {
 
   /** Private memory, bytes; 0 where it is unknown. */
   memoryBytes(): number {
-    const { pid } = this.#child;
-    return pid === undefined ? 0 : useOf([pid]).memoryBytes;
+    return useOf([this.#spawned.pid]).memoryBytes;
   }
 
   /**
@@ -177,8 +170,8 @@ export class PluginProcess {
     const { timeoutMs } = request;
     return new Promise((resolve, reject) => {
       const leave = (code: 'CANCELLED' | 'DEADLINE_EXCEEDED', why: string) => {
-        this.#write({ type: 'cancel', call });
         settle(() => reject(new TroupeError(code, `the plugin ${this.#o.id}: ${why}`)));
+        this.#writeIfRoom({ type: 'cancel', call });
       };
       const onAbort = () => leave('CANCELLED', 'the call was cancelled');
       const cancelLate = this.#after(timeoutMs, () =>
@@ -211,7 +204,7 @@ export class PluginProcess {
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#after(this.#o.times.stopMs, () => this.#kill());
-    if (this.#pipe.writableLength === 0) this.#write({ type: 'stop' });
+    if (this.#spawned.pipe.writableLength === 0) this.#write({ type: 'stop' });
     await this.ended;
   }
 
@@ -219,16 +212,17 @@ export class PluginProcess {
     const { clock } = this.#o;
     const limits = { bytesPerSecondMax: BYTES_PER_SECOND_MAX, clock };
     const lines = new LineBuffer();
-    readThrottled(this.#pipe, limits, (chunk) => {
+    const { pipe, stdin, output, errors } = this.#spawned;
+    readThrottled(pipe, limits, (chunk) => {
       for (const line of lines.add(chunk)) this.#onLine(line);
       if (lines.pendingBytes > MESSAGE_BYTES_MAX)
         this.#fail(`sent a message of more than ${MESSAGE_BYTES_MAX} bytes`);
     });
-    for (const stream of [this.#child.stdout, this.#child.stderr] as readonly Readable[])
-      readThrottled(stream, limits, this.#printed.reader(stream === this.#child.stderr));
+    readThrottled(output, limits, this.#printed.reader(false));
+    readThrottled(errors, limits, this.#printed.reader(true));
     // The end of the process is what counts; a pipe may break before.
-    this.#pipe.on('error', () => {});
-    this.#child.stdin?.on('error', () => {});
+    pipe.on('error', () => {});
+    stdin.on('error', () => {});
   }
 
   #onLine(line: string): void {
@@ -271,18 +265,21 @@ export class PluginProcess {
     }
   }
 
+  /** Never rejects: a plugin that did not ask does not learn that its event was refused. */
   async #onEvent(
-    { onEvent }: Pending,
+    pending: Pending,
     { call, event, ask }: Extract<PluginMessage, { type: 'event' }>,
   ): Promise<void> {
-    if (ask === undefined) return void onEvent?.(event);
+    let error: { readonly code: string; readonly message: string } | undefined;
     try {
-      await onEvent?.(event);
-      this.#reply({ type: 'reply', call, ask });
+      await pending.onEvent?.(event);
     } catch (thrown) {
       const { code, message } = errorData(thrown);
-      this.#reply({ type: 'reply', call, ask, error: { code, message } });
+      error = { code, message };
     }
+    if (ask === undefined) return;
+    pending.events--;
+    this.#reply({ type: 'reply', call, ask, ...defined({ error }) });
   }
 
   /** A process that does not read its replies is a failure. */
@@ -314,12 +311,17 @@ export class PluginProcess {
         'PAYLOAD_TOO_LARGE',
         `a call of the plugin ${this.#o.id} has ${bytes} bytes, at most ${MESSAGE_BYTES_MAX}`,
       );
-    if (this.#pipe.writableLength + bytes > QUEUED_BYTES_MAX)
+    if (this.#spawned.pipe.writableLength + bytes > QUEUED_BYTES_MAX)
       throw new TroupeError(
         'RATE_LIMIT_EXCEEDED',
         `the plugin ${this.#o.id} does not read what it receives`,
       );
-    if (this.#pipe.writable) this.#pipe.write(line);
+    if (this.#spawned.pipe.writable) this.#spawned.pipe.write(line);
+  }
+
+  /** A process that does not read has a full queue, and its heartbeat is late. */
+  #writeIfRoom(message: Extract<HostMessage, { type: 'ping' | 'cancel' }>): void {
+    if (this.#spawned.pipe.writableLength < QUEUED_BYTES_MAX / 2) this.#write(message);
   }
 
   #beat(): void {
@@ -327,8 +329,7 @@ export class PluginProcess {
     this.#after(beatMs, () => {
       const beat = ++this.#beats;
       this.#strays = 0;
-      // A process that does not read has its queue full of earlier calls.
-      if (this.#pipe.writableLength < QUEUED_BYTES_MAX / 2) this.#write({ type: 'ping', beat });
+      this.#writeIfRoom({ type: 'ping', beat });
       this.#after(lateMs, () => {
         if (this.#answered < beat) this.#fail(`did not answer for ${lateMs / 1_000} s`);
       });
@@ -363,9 +364,8 @@ export class PluginProcess {
   }
 
   #kill(): void {
-    const { pid } = this.#child;
-    if (pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null)
-      killNow(-pid);
+    const { child, pid } = this.#spawned;
+    if (child.exitCode === null && child.signalCode === null) killNow(-pid);
   }
 
   /** After the end: no call, timer or watchdog remains. */
@@ -373,8 +373,8 @@ export class PluginProcess {
     for (const cancel of this.#timers) cancel();
     this.#timers.clear();
     this.#cancelWatchdog();
-    if (this.#child.pid !== undefined) killNow(-this.#child.pid);
-    this.#pipe.destroy();
+    killNow(-this.#spawned.pid);
+    this.#spawned.pipe.destroy();
     const last = this.#printed.lastError();
     const how = signal === null ? `exit code ${code}` : `signal ${signal}`;
     const why = this.#why ?? `ended with ${how}${last === undefined ? '' : `: ${last}`}`;

@@ -153,7 +153,7 @@ export class Plugin {
     let process: PluginProcess | undefined;
     try {
       this.#code ??= await this.#o.bundle();
-      process = new PluginProcess({ ...this.#o, id: this.id, code: this.#code });
+      process = await PluginProcess.start({ ...this.#o, id: this.id, code: this.#code });
       const { ended } = process;
       const first = await Promise.race([process.ready, ended.then((why) => why ?? 'was stopped')]);
       if (typeof first === 'string') throw new Error(first);

@@ -8,6 +8,9 @@
 /** Longest message, bytes of UTF-8; a longer one is refused by its sender. */
 export const MESSAGE_BYTES_MAX = 16 * 1_048_576;
 
+/** The longest wait that an error may ask for, milliseconds. */
+export const RETRY_AFTER_MS_MAX = 86_400_000;
+
 /** What a call is for: a tool, provider or channel by its name, a hook by the name of the hook. */
 export type CallKind = 'tool' | 'hook' | 'provider' | 'channel';
 

@@ -96,13 +96,15 @@ const HELPER =
 
 async function openUnnamedPipes(): Promise<Pipes> {
   const how = { cwd: '/', env: {}, timeout: HELPER_MS } as const;
-  const helper = spawn('/bin/sh', ['-c', HELPER], { ...how, stdio: ['pipe', 'pipe', 'ignore'] });
-  helper.stdin.on('error', () => {});
+  const stdio = ['pipe', 'pipe', 'ignore'] as const;
+  // At the limit of open files Node returns a child without streams, and emits `error`.
+  const helper: ChildProcess = spawn('/bin/sh', ['-c', HELPER], { ...how, stdio: [...stdio] });
+  helper.stdin?.on('error', () => {});
   try {
     const pid = await new Promise<number>((resolve, reject) => {
       helper.once('error', reject);
-      helper.stdout.once('data', (line: Buffer) => resolve(Number(line.toString())));
-      helper.stdout.once('end', () => reject(new Error('the shell ended too early')));
+      helper.stdout?.once('data', (line: Buffer) => resolve(Number(line.toString())));
+      helper.stdout?.once('end', () => reject(new Error('the shell ended too early')));
     });
     // sound: it opens one for each
     return openAll(
@@ -111,8 +113,8 @@ async function openUnnamedPipes(): Promise<Pipes> {
   } catch (cause) {
     throw noPipes(cause);
   } finally {
-    helper.stdin.destroy();
-    helper.stdout.destroy();
+    helper.stdin?.destroy();
+    helper.stdout?.destroy();
   }
 }
 

@@ -18,7 +18,7 @@ import {
   type PositionRow,
 } from '../../protocols/channel.ts';
 import type { ChannelEffects } from '../../protocols/channel-effects.ts';
-import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { errorData, isFinalCode, TroupeError } from '../../protocols/errors.ts';
 import { LazyValue } from '../../protocols/lazy-value.ts';
 import { SYSTEM_PRINCIPAL } from '../../protocols/security/principals.ts';
 import type { Artifacts, Clock, System } from '../../runtime/index.ts';
@@ -112,7 +112,8 @@ export class ChannelHost implements ChannelEffects {
     try {
       open = await this.account(input);
     } catch (error) {
-      return { error: errorData(error), isFinal: true };
+      const data = errorData(error);
+      return { error: data, isFinal: isFinalCode(data.code) };
     }
     return open.connect(from, signal);
   }
@@ -149,7 +150,10 @@ export class ChannelHost implements ChannelEffects {
     for (const one of all) if (one.status === 'fulfilled') await one.value.adapter.stop();
   }
 
-  /** @throws TroupeError NOT_FOUND when the configuration of this process has no such account */
+  /**
+   * @throws TroupeError NOT_FOUND when the configuration of this process has no such account,
+   *   UNAVAILABLE when the plugin with its channel has a fault
+   */
   account(of: AccountRef): Promise<OpenAccount> {
     const key = accountKey(of);
     const open = this.#open.get(key) ?? this.#openAccount(key);
@@ -162,7 +166,7 @@ export class ChannelHost implements ChannelEffects {
     const of = this.#o.accounts.get(key);
     if (!of) throw notConfigured(key);
     const load = this.#o.adapters[of.channel];
-    if (!load) throw new TroupeError('NOT_FOUND', `this build has no adapter for ${of.channel}`);
+    if (!load) throw noAdapter(of.channel);
     const { rules, clock, log } = this.#o;
     const system = await this.#o.system();
     const messageHooks = this.#o.messageHooks(of.tenant);
@@ -176,6 +180,10 @@ export class ChannelHost implements ChannelEffects {
     });
   }
 }
+
+/** The channel of a plugin that cannot run here; it may be repaired, or run elsewhere. */
+const noAdapter = (channel: string): TroupeError =>
+  new TroupeError('UNAVAILABLE', `no plugin here has the channel ${channel}: troupe plugins`);
 
 const notConfigured = (key: string): TroupeError =>
   new TroupeError(

@@ -21,6 +21,7 @@ import { address, DEFAULT_TENANT } from '../../protocols/address.ts';
 import { defined } from '../../protocols/defined.ts';
 import type { EmbeddingBatchRow } from '../../protocols/embedding-batch.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { plainText } from '../../protocols/plain-text.ts';
 import { fileBlobsBeside } from '../../runtime/blobs/files.ts';
 import { storeFolder } from '../../runtime/config/index.ts';
 import { embeddedBlobsFolder, systemClock } from '../../runtime/index.ts';
@@ -49,7 +50,7 @@ export async function memorySearch(query: string, options: MemorySearchOptions):
   else {
     for (const { path, startLine, endLine, score, excerpt } of hits)
       process.stdout.write(
-        `${path}#L${startLine}-L${endLine}  ${score.toFixed(2)}\n${indented(excerpt)}\n\n`,
+        `${plainText(path)}#L${startLine}-L${endLine}  ${score.toFixed(2)}\n${indented(excerpt)}\n\n`,
       );
     if (hits.length === 0) process.stdout.write('no note was found\n');
     warn(answer);
@@ -195,10 +196,17 @@ const vectorsElsewhere = () =>
     'the vectors of these notes are in the cluster: ask the agent to search its memory',
   );
 
-const indented = (text: string): string => text.replaceAll(/^/gm, '    ');
+/** A note may have copied anything from the web: nothing in it controls the terminal. */
+const indented = (text: string): string =>
+  text
+    .split(/\r?\n/)
+    .map((line) => `    ${plainText(line)}`)
+    .join('\n');
 
 function warn({ left, whyText, notStored }: Partial<Answer> & Pick<Answer, 'left'>): void {
-  for (const { path, why } of left) process.stderr.write(`${path} was not searched: ${why}\n`);
-  if (whyText !== undefined) process.stderr.write(`searched by words only: ${whyText}\n`);
+  for (const { path, why } of left)
+    process.stderr.write(`${plainText(path)} was not searched: ${why}\n`);
+  if (whyText !== undefined)
+    process.stderr.write(`searched by words only: ${plainText(whyText)}\n`);
   if (notStored !== undefined) process.stderr.write(`vectors were not stored: ${notStored}\n`);
 }

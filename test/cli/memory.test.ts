@@ -25,6 +25,19 @@ async function starter(home: string) {
   return { port, start };
 }
 
+// Bug: the excerpt of a note could clear the terminal or change its title.
+test('a note that is printed does not control the terminal', async () => {
+  const home = scratchFolder();
+  const { stdout: folder } = await runProgram(['agent', 'workspace'], { home });
+  write(
+    folder.trim(),
+    'memory/a\n\u001b[2Jb.md',
+    'a wombat \u001b]0;title\u0007\r\nand \u202e more\n',
+  );
+  const { stdout } = await runProgram(['memory', 'search', 'wombat'], { home });
+  expect(stdout).toBe('memory/a [2Jb.md#L1-L2  1.00\n    a wombat  ]0;title \n    and   more\n\n');
+});
+
 test('a note that an agent wrote is found after kill -9, in another session; MEMORY.md in the main one', async () => {
   const model = await startOpenAiServer();
   onTestFinished(() => model.close());

@@ -74,6 +74,33 @@ describe('a connection', () => {
     expect([run.identity, run.name, run.account.isConnected()]).toEqual(['me', 'Me', false]);
   });
 
+  // Bug: the refusal of such an event was an unhandled rejection, which ended troupe.
+  it('that sends an invalid event without a question stores nothing', async () => {
+    const start = `await connection.connected('me');
+      const { writeSync } = await import('node:fs');
+      for (let call = 1; call < 9; call++)
+        writeSync(3, JSON.stringify({ type: 'event', call, event: { type: 'other' } }) + '\\n');
+      await connection.typing({ kind: 'dm', id: 'p1' });
+      return { error: 'ended', isFinal: true };`;
+    const { run, row } = await lineWith('', start);
+    run.start();
+    expect(await run.ended()).toMatchObject({ error: { message: 'ended' } });
+    expect(row('line').lastError?.message).toContain('returned an event');
+    expect(row('line')).toMatchObject({ state: 'running', restarts: 0 });
+  });
+
+  // Bug: a connection is one call, and its 100,001st event ended the process.
+  it('may have any number of events, as long as it waits for the replies', async () => {
+    const start = `await connection.connected('me');
+      for (let round = 0; round < 21; round++)
+        await Promise.all(Array.from({ length: 5_000 }, (_, at) => connection.setPosition(at)));
+      return { error: 'ended', isFinal: true };`;
+    const { run, row } = await lineWith('', start);
+    run.start();
+    expect(await run.ended()).toMatchObject({ error: { message: 'ended' } });
+    expect(row('line')).toMatchObject({ state: 'running', restarts: 0 });
+  }, 60_000);
+
   const message = { key: 'k', kind: 'message', messageId: 'm', chat: dm, sender: { id: 'p1' } };
   const whole = { ...message, text: 'hi', mentionsAccount: false };
 

@@ -67,6 +67,23 @@ it('accepts channels of this build and of enabled plugins only', () => {
   ]);
 });
 
+// Bug: a plugin that was moved, or has a broken manifest, prevented the start of everything else.
+it('accepts what could be of an enabled plugin whose manifest cannot be read', () => {
+  const of = (channel: string, model: string) =>
+    problems({
+      plugins: { entries: { gone: { enabled: true } } },
+      channels: { [channel]: { accounts: { main: {} } } },
+      agents: { agents: [{ id: 'main', model }] },
+      tools: { deny: ['gone_say'] },
+    });
+  expect(of('gone', 'gone/small')).toEqual([]);
+  expect(of('gone_line', 'gone_big/small')).toEqual([]);
+  expect(of('lost', 'lost/small')).toMatchObject([
+    { path: 'agents.agents[0].model' },
+    { path: 'channels.lost' },
+  ]);
+});
+
 it('serves all tenants, but a tenant with providers of its own has none of a plugin', async () => {
   const data = home();
   const tenants = {

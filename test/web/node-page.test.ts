@@ -237,3 +237,39 @@ test('without automatic pairing the page waits, and the view of devices approves
   await panel.getByText('The tablet', { exact: true }).waitFor({ state: 'detached' });
   expect((await operator.call('node.list', {})).payload.nodes).toEqual([]);
 }, 60_000);
+
+// Bug: the second tab answered that the page was closed, while the first one still asked its user.
+test('a command runs in one of two tabs, and the other one does not answer it', async () => {
+  await serve();
+  const page = await openNode();
+  await here(page);
+  const nodeId = await idOf(page);
+  await ready(nodeId);
+  const filming = invoke(nodeId, 'screen.record', { durationMs: 200, fps: 10 });
+  const allow = page.getByRole('button', { name: 'Allow', exact: true });
+  await allow.waitFor();
+  const second = await page.context().newPage();
+  await second.goto(`${web.gateway.url}node.html#token=${TOKEN}`);
+  await here(second);
+  await allow.click();
+  const film = await filming;
+  expect(film.error).toBeUndefined();
+  expect(film.payload.payload.format).toBe('webm');
+  expect(await second.locator('.asked li').count()).toBe(0);
+}, 60_000);
+
+test('a command whose tab is closed has an unknown outcome, which the other tab reports', async () => {
+  await serve();
+  const page = await openNode();
+  await here(page);
+  const nodeId = await idOf(page);
+  await ready(nodeId);
+  const filming = invoke(nodeId, 'screen.record', { durationMs: 200, fps: 10 });
+  await page.getByRole('button', { name: 'Allow', exact: true }).waitFor();
+  const second = await page.context().newPage();
+  await second.goto(`${web.gateway.url}node.html#token=${TOKEN}`);
+  await here(second);
+  await page.close();
+  expect((await filming).error).toMatchObject({ code: 'UNAVAILABLE' });
+  expect((await invoke(nodeId, 'location.get')).payload.payload.lat).toBe(10.77);
+}, 60_000);

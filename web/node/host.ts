@@ -3,7 +3,9 @@
  * permissions, executes commands, and answers a redelivered command from its book.
  *
  * Invariants:
- *  1. A command is executed at most once, also if the connection or the page is lost.
+ *  1. A command is executed at most once, also if the connection or the page is lost, or the page
+ *     is open in several tabs: they are one device with one book. The tab that has a command holds
+ *     a lock, which the browser releases when the tab is closed.
  *  2. A capability that the user switched off, or that the browser denies, is reported as denied
  *     and refused here as well.
  *  3. Whenever permissions change, they are sent again with a new connection.
@@ -176,7 +178,12 @@ export class NodeHost {
     const abort = new AbortController();
     this.#running.set(id, abort);
     try {
-      await this.#send(id, await this.#answerTo(invocation, abort));
+      const answered = () => this.#answerTo(invocation, abort);
+      const answer = await navigator.locks
+        .request(`troupe.node.${id}`, answered)
+        // The book cannot be read or written: the command was not begun.
+        .catch((thrown: unknown): Answer => ({ ok: false, error: failureOf(thrown) }));
+      await this.#send(id, answer);
     } finally {
       this.#running.delete(id);
     }
@@ -196,7 +203,8 @@ export class NodeHost {
     const answer = await this.#carryOut(invocation, abort.signal).finally(() =>
       clearTimeout(timer),
     );
-    await book.finish(id, answer);
+    // A full disk takes the repetition of an answer, and not the answer.
+    await book.finish(id, answer).catch(() => {});
     const outcome = answer.ok ? '' : answer.error.message;
     this.#note({ id, at: Date.now(), command, params, outcome, failed: !answer.ok });
     return answer;

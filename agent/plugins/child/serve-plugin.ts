@@ -9,6 +9,7 @@
  * `process.kill`, and SIGUSR1 would open the debugger of any Node process of the same user.
  */
 import { Socket } from 'node:net';
+import { isTooDeep, JSON_DEPTH_MAX } from '../../../protocols/json-depth.ts';
 import type { PluginDefinition, PluginFacts } from '../plugin-sdk.ts';
 import { channelCall, type ChannelInput } from './channel-call.ts';
 import {
@@ -18,10 +19,12 @@ import {
   LineBuffer,
   MESSAGE_BYTES_MAX,
   type PluginMessage,
+  RETRY_AFTER_MS_MAX,
 } from '../wire.ts';
 
 /** Longest text of a failure, characters. */
 const FAILURE_CHARACTERS_MAX = 2_000;
+const CODE_CHARACTERS_MAX = 100;
 
 type Call = Extract<HostMessage, { type: 'call' }>;
 type Run = { readonly controller: AbortController; readonly signal: AbortSignal };
@@ -112,7 +115,8 @@ class Server {
       case 'tool':
         return this.#found(this.#plugin.tools, kind, name).run(input as never, {
           ...(context as never as Parameters<NonNullable<PluginDefinition['tools']>[0]['run']>[1]),
-          update: (delta) => void this.#send({ type: 'event', call, event: delta }),
+          // Progress is never part of the result, so a delta that is none fails nothing.
+          update: (delta) => void this.#send({ type: 'event', call, event: delta }).catch(() => {}),
         });
       case 'hook':
         return this.#hook(name)(input, context);
@@ -175,6 +179,7 @@ class Server {
     const line = `${JSON.stringify(message)}\n`;
     if (Buffer.byteLength(line) > MESSAGE_BYTES_MAX)
       throw new Error(`a message has more than ${MESSAGE_BYTES_MAX} bytes`);
+    if (isTooDeep(line)) throw new Error(`a message is nested more than ${JSON_DEPTH_MAX} times`);
     if (this.#pipe.write(line)) return;
     await new Promise((resolve) => this.#pipe.once('drain', resolve));
   }
@@ -224,16 +229,27 @@ const definedBy = ({
   channels: channels.map(({ id }) => id),
 });
 
-const failureText = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).slice(0, FAILURE_CHARACTERS_MAX);
+/** Code may throw anything, also what has no text. */
+function failureText(error: unknown): string {
+  try {
+    return String(error instanceof Error ? error.message : error).slice(0, FAILURE_CHARACTERS_MAX);
+  } catch {
+    return 'it threw a value without a text';
+  }
+}
 
-/** A `PluginError` is found by its fields, because each bundle has a class of its own. */
+/**
+ * A `PluginError` is found by its fields, because each bundle has a class of its own. Others may
+ * have the same fields with any value.
+ */
 const failureOf = (error: unknown) => {
   const { code, retryAfterMs } = (error ?? {}) as { code?: unknown; retryAfterMs?: unknown };
   return {
     message: failureText(error),
-    ...(typeof code === 'string' ? { code } : {}),
-    ...(typeof retryAfterMs === 'number' ? { retryAfterMs } : {}),
+    ...(typeof code === 'string' ? { code: code.slice(0, CODE_CHARACTERS_MAX) } : {}),
+    ...(typeof retryAfterMs === 'number' && retryAfterMs >= 0
+      ? { retryAfterMs: Math.min(retryAfterMs, RETRY_AFTER_MS_MAX) }
+      : {}),
   };
 };
 

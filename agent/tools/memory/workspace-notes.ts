@@ -27,8 +27,11 @@ export const isNotePath = (path: string): boolean =>
   path === MAIN_MEMORY ||
   (path === posix.normalize(path) && path.startsWith(`${MEMORY_FOLDER}/`) && path.endsWith('.md'));
 
-/** One more than the index takes, so that it can say that some are left out. */
-const LIST_LIMITS = { entriesMax: NOTES_MAX + 1, depthMax: 8 };
+/**
+ * One more than the index takes, so that it can say that some are left out. As deep as the files of
+ * a workspace in a cluster.
+ */
+const LIST_LIMITS = { entriesMax: NOTES_MAX + 1, depthMax: 32 };
 /** A file that was just written may be written again without a change of its times. */
 const UNSETTLED_MS = 50;
 const text = new TextDecoder('utf-8', { fatal: true });

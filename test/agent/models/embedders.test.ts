@@ -121,6 +121,14 @@ test('asks compatible servers for numbers, which all of them understand', async 
   expect(server.bodies.at(-1)).toMatchObject({ encoding_format: 'float' });
 });
 
+// Bug: such an answer counted as a lost connection, and was asked for again.
+test.each(['null', '{"data":[null,null,null]}', '{}'])('refuses the answer %s', async (body) => {
+  const headers = { 'content-type': 'application/json' };
+  server.faults.push({ kind: 'answer', status: 200, body, headers });
+  const asked = embedderOf(PROVIDERS[0]![1]).embed(TEXTS, 'document', never);
+  await expect(asked).rejects.toMatchObject({ code: 'INTERNAL' });
+});
+
 test('understands base64 of a server that was asked for numbers', async () => {
   server.isAlwaysBase64 = true;
   onTestFinished(() => void (server.isAlwaysBase64 = false));

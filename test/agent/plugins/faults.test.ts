@@ -17,7 +17,7 @@ const bad = (statement: string, more: Partial<TestPlugin> = {}): TestPlugin => (
   manifest: { tools: [toolNamed('bad'), toolNamed('bad_well')] },
   code: codeOf(
     'bad',
-    `tools: [{ name: 'bad', run: async () => { ${statement}; return 'done'; } },
+    `tools: [{ name: 'bad', run: async (_, { update }) => { ${statement}; return 'done'; } },
              { name: 'bad_well', run: () => 'well' }]`,
   ),
   ...more,
@@ -73,6 +73,24 @@ describe('a plugin that ends its process', () => {
       message: 'the plugin bad waits for its next start: ended with exit code 3',
       retryAfterMs: expect.any(Number),
     });
+  });
+});
+
+describe('a plugin whose tool throws or returns what cannot be sent', () => {
+  // Bug: each of them ended the process, and with it all other calls of the plugin.
+  it.each([
+    ['throw Object.assign(new Error(), { message: 42 })', '42'],
+    ['throw Object.create(null)', 'a value without a text'],
+    [`throw Object.assign(new Error('long'), { code: 'x'.repeat(70_000) })`, 'long'],
+    [`throw new PluginError('UNAVAILABLE', 'soon', { retryAfterMs: -5 })`, 'soon'],
+    [`throw new PluginError('UNAVAILABLE', 'late', { retryAfterMs: 1e12 })`, 'late'],
+    ['let deep = {}; for (let i = 0; i < 400; i++) deep = { deep }; return deep', 'nested'],
+    [`const round = {}; round.round = round; update(round); throw new Error('sent')`, 'sent'],
+  ])('fails only this call: %s', async (statement, why) => {
+    const { run, row } = await withGood(bad(statement));
+    await expect(run('bad')).rejects.toThrow(why);
+    expect(await run('bad_well')).toEqual({ text: 'well' });
+    expect(row('bad')).toMatchObject({ state: 'running', restarts: 0 });
   });
 });
 

@@ -1,5 +1,5 @@
 /** The manifest, and what a plugin needs of the configuration, read without running its code. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readPlugins } from '../../../agent/plugins/manifest.ts';
@@ -21,11 +21,15 @@ it('finds folders with a manifest, and reports the others with the fault', () =>
     write(home, 'extensions/bad/troupe.plugin.json', '{');
     write(home, 'extensions/.hidden/x', '');
     writeFileSync(join(home, 'extensions/file.txt'), '');
+    symlinkSync('/does/not/exist', join(home, 'extensions/moved'));
+    symlinkSync('round', join(home, 'extensions/round'));
   });
   expect(found).toMatchObject([
     { id: 'bad', why: expect.stringContaining('troupe.plugin.json is not JSON') },
     { id: 'empty', why: 'troupe.plugin.json is missing' },
+    { id: 'moved', why: expect.stringMatching(/extensions\/moved is missing$/) },
     { id: 'one', version: '1.0.0', manifest: { id: 'one' } },
+    { id: 'round', why: expect.stringContaining('is missing') },
   ]);
   expect(readPlugins('/does/not/exist')).toEqual([]);
 });
