@@ -65,7 +65,10 @@ function merging({ files, names, outputs, texts, dist }) {
   const fileOf = new Map(files.flatMap((members) => members.map((path) => [path, members])));
   const chunkOf = new Map(Object.keys(outputs).map((path) => [basename(path), path]));
   const exported = new Map(files.flatMap((members) => exportsOf(members, outputs)));
-  const module = (clauses) => ({ contents: clauses.join('\n'), resolveDir: dist });
+  const module = (lines) => ({ contents: lines.join('\n'), resolveDir: dist });
+  // An entry that a shell can run begins with the name of its interpreter: the bundler keeps that
+  // of the entry only, which is a module of this plugin.
+  const interpreterOf = ([first]) => /^#!.*/.exec(texts.get(join(dist, basename(first)))) ?? [];
   const clause = (pairs, from) =>
     `export {${pairs.map(([name, as]) => `${name} as ${as}`).join()}} from './${from}';`;
 
@@ -85,7 +88,10 @@ function merging({ files, names, outputs, texts, dist }) {
     setup(build) {
       build.onResolve({ filter: /.*/ }, resolve);
       build.onLoad({ filter: /.*/, namespace: 'whole' }, ({ path }) =>
-        module(files[Number(path)].map((chunk) => clause(exported.get(chunk), basename(chunk)))),
+        module([
+          ...interpreterOf(files[Number(path)]),
+          ...files[Number(path)].map((chunk) => clause(exported.get(chunk), basename(chunk))),
+        ]),
       );
       build.onLoad({ filter: /.*/, namespace: 'outside' }, ({ path }) => {
         const pairs = exported.get(path).map(([name, own]) => [own, name]);

@@ -114,7 +114,7 @@ const listen = (http: Server, { host, port }: GatewayOptions): Promise<number> =
 
 const listenError = (cause: NodeJS.ErrnoException, host: string, port: number): TroupeError => {
   if (cause.code === 'EADDRINUSE') {
-    const message = `port ${port} of ${host} is in use: stop what listens there, or choose another with --port`;
+    const message = `port ${port} of ${host} is in use: stop what listens there, or choose another: --port, gateway.port, or port in a call of startTroupe`;
     return new TroupeError('CONFLICT', message, { cause, details: { port, host } });
   }
   const message = `the gateway cannot listen on ${host}:${port}: ${cause.message}`;

@@ -76,5 +76,5 @@ export async function* examine(options: CommonOptions): AsyncGenerator<Finding> 
     yield await checks.sessions(config);
     yield await checks.clock(config, Date.now(), options);
   }
-  yield await checks.testTools();
+  yield* await checks.testTools();
 }

@@ -38,6 +38,11 @@ export type InstallOptions = ServiceOptions & {
 export async function install(options: InstallOptions): Promise<number> {
   const { config, file: read } = await loadToStart(options);
   const service = describeService(config, read ?? options.config ?? '', options);
+  // A process of a cluster without a server ends with exit code 2, and its service stays stopped.
+  if (service.process !== 'start' && !namesServer(service.environmentFile)) {
+    const { natsNamed } = await import('../processes/node.ts');
+    natsNamed(config);
+  }
   const system = serviceSystem(options.system === true);
   const text = system.text(service);
   const file = system.file(service.name);
@@ -128,6 +133,10 @@ function readOwn(file: string): string | undefined {
   if (!statSync(file).isDirectory()) return readFileSync(file, 'utf8');
   throw new TroupeError('CONFLICT', `${file} is a folder: move it away first`);
 }
+
+/** Whether the variables of the service name a NATS server. */
+const namesServer = (file: string): boolean =>
+  existsSync(file) && /^TROUPE_NATS_URL=./m.test(readFileSync(file, 'utf8'));
 
 const variablesText = `# Variables of the service, one NAME=value per line. Start it again after a change.
 # ANTHROPIC_API_KEY=

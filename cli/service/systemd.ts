@@ -39,7 +39,7 @@ const machineRestrictions: readonly string[] = [
 export function systemdUnit(service: ServiceDescription): string {
   const { command, home, environmentFile, path, stopSeconds, user } = service;
   return [
-    `# ${MARK} Change it by a drop-in: systemctl edit ${service.name}`,
+    `# ${MARK} Change it by a drop-in: systemctl ${user === undefined ? '--user ' : ''}edit ${service.name}`,
     '[Unit]',
     `Description=troupe ${service.process}`,
     // the manager of a user has no such target

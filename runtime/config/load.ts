@@ -134,6 +134,13 @@ function namedFile(
   return name ? path(name) : undefined;
 }
 
+const unreadable = (code: string, missing: boolean): string => {
+  if (missing) return 'there is no such file';
+  return code === 'EISDIR'
+    ? 'it is a folder. Docker makes one where the file to mount does not exist: remove it, and write the file'
+    : `it cannot be read (${code})`;
+};
+
 /** @throws ConfigError when a named file cannot be read, or what is there is no JSON5 */
 function readDocument(named: string | undefined, home: string): Document {
   const file = named ?? join(home, configFileName);
@@ -144,8 +151,7 @@ function readDocument(named: string | undefined, home: string): Document {
     const { code = '' } = error as NodeJS.ErrnoException;
     const missing = ['ENOENT', 'ENOTDIR'].includes(code);
     if (missing && named === undefined) return { raw: {} };
-    const why = missing ? 'there is no such file' : `it cannot be read (${code})`;
-    throw new ConfigError([{ path: '', message: why, where: file }]);
+    throw new ConfigError([{ path: '', message: unreadable(code, missing), where: file }]);
   }
   return parse(text, file);
 }

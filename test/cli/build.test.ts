@@ -1,4 +1,5 @@
 /** What the build writes into dist/. */
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -28,6 +29,13 @@ test('the files of the program are ASCII', () => {
   expect(
     [...files].filter(([, text]) => /[\u0080-\uffff]/.test(text)).map(([name]) => name),
   ).toEqual([]);
+});
+
+// Bug hunted: without a first line that names Node, the command `troupe` of the container image
+// does not start. Then its health checks and `docker compose exec gateway troupe` fail.
+test('the system can run the program as a command', () => {
+  expect(programFiles().get('troupe.js')).toMatch(/^#!\/usr\/bin\/env node\n/);
+  expect(execFileSync(bundle, ['--version'], { encoding: 'utf8' })).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
 // Bug hunted: a file that is loaded while it loads another one sees names without values.

@@ -185,6 +185,18 @@ describe('the commands', { timeout: 120_000 }, () => {
     );
     expect(printed.stdout).toContain('"worker"');
     expect(printed.stdout).toContain('"--nats" "nats://n:4222"');
+    expect(printed.stdout).toContain('systemctl --user edit troupe-worker');
+    const unnamed = ['service', 'install', '--print', '--process', 'worker'];
+    expect(await runProgram(unnamed, { home })).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('no NATS server is configured'),
+    });
+    const variables = scratchFolder();
+    write(variables, 'service.env', 'TROUPE_NATS_URL=nats://n:4222\n');
+    expect(await runProgram([...unnamed, '--data', variables], { home })).toMatchObject({
+      code: 0,
+    });
     const secret = ['service', 'install', '--print', '--nats', 'nats://ada:s3cret@n:4222'];
     expect(await runProgram(secret, { home })).toMatchObject({ code: 2, stdout: '' });
     expect(existsSync(join(home, '.config'))).toBe(false);

@@ -70,3 +70,13 @@ it('the common address forwards to every gateway, and gateways publish no other 
   expect(gateways.length).toBeGreaterThanOrEqual(2);
   expect(services.at(-1)![2]).toMatch(/ports: \["127\.0\.0\.1:/);
 });
+
+// Bug: the alarm on a full store counted 20 GB as 20,000,000,000 bytes, and the server as 20 GiB.
+it.each([
+  ['deploy/nats.conf', 'deploy/troupe.json5'],
+  ['deploy/kubernetes/nats.yaml', 'deploy/kubernetes/troupe.yaml'],
+])('%s and %s have one limit of the store', (server, processes) => {
+  const gigabytes = /max_file_store: (\d+)GB/.exec(shipped(server))![1];
+  const bytes = /storageBytes: (\d+)/.exec(shipped(processes))![1];
+  expect(Number(bytes)).toBe(Number(gigabytes) * 2 ** 30);
+});

@@ -1,4 +1,4 @@
-/** Links in README.md and docs/ lead to files and headings that exist. */
+/** Links in README.md and docs/ lead to files and headings that exist, and the README is short. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, it } from 'vitest';
@@ -65,4 +65,8 @@ it('the index names every page', () => {
   const linked = linksOf('docs/README.md').map((link) => normalize(join('docs', link)));
   const all = pages.filter((page) => /^docs\/[^/]+\.md$/.test(page) && page !== 'docs/README.md');
   expect(all.filter((page) => !linked.includes(page))).toEqual([]);
+});
+
+it('the README has under 900 words', () => {
+  expect(readPage('README.md').split(/\s+/).filter(Boolean).length).toBeLessThan(900);
 });

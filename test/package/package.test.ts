@@ -118,6 +118,12 @@ test('the command runs from the package', minutes(1), async () => {
   ) as { version: string };
   const command = join('node_modules', 'troupe', 'bin', 'troupe.js');
   expect((await it.node([command, '--version'])).trim()).toBe(version);
+  // It has no tests: what they would need is of no use to its users.
+  const doctor = await it.node([command, 'doctor', '--json', '--data', join(it.folder, 'none')]);
+  const { checks } = JSON.parse(doctor) as { checks: readonly { check: string }[] };
+  const names = checks.map(({ check }) => check);
+  expect(names).toContain('node');
+  expect(names).not.toContain('tests');
 });
 
 /** Makes `NAME.mjs` of `NAME.mts` of the consumer. Returns the errors of the compiler. */

@@ -6,6 +6,7 @@ import { emptyConversation, withHistory } from '../../web/chat/conversation.ts';
 import { linesOf } from '../../web/chat/reading-order.ts';
 import { MAIN } from '../channels/gateway/client.ts';
 import { CHILD, subagentRow } from '../operations/run-trace/traced.ts';
+import { axeViolations } from './axe.ts';
 import { openOnline, useFakeSessions } from './web-world.ts';
 
 const web = useFakeSessions();
@@ -32,7 +33,7 @@ test('a subagent is a card that is updated and links to its conversation', async
   await page.getByText('find it').waitFor();
   keep(going());
   tell({ phase: 'start', startedAt: 1 });
-  const card = page.getByRole('group', { name: 'Subagent finder' });
+  const card = page.getByRole('listitem', { name: 'Subagent finder' });
   await card.getByText('works', { exact: true }).waitFor();
   expect(await card.locator('.task').textContent()).toBe('look it up');
 
@@ -42,6 +43,7 @@ test('a subagent is a card that is updated and links to its conversation', async
   tell({ phase: 'end', endedAt: 2, outcome: 'ok' });
   await card.getByText('done', { exact: true }).waitFor();
   await card.getByText('120 tokens').waitFor();
+  expect(await axeViolations(page)).toEqual([]);
   await card.locator('summary').click();
   expect(await card.locator('pre').textContent()).toBe('under the <b>sofa</b>');
 

@@ -188,6 +188,10 @@ test('a view is in Vietnamese for a Vietnamese browser', async () => {
   await page.getByText('Không có thư hỏng').waitFor();
   expect(await page.getByRole('link', { name: 'Lịch chạy' }).count()).toBe(1);
   await keepScreenshot(page, 'dead-letters-vi');
+  // Bug: the objectives were in the English of the gateway.
+  await page.evaluate(() => location.assign('#view=cluster'));
+  await page.getByText('số thư hỏng trên mỗi công việc').waitFor();
+  expect(await page.getByText(/95 of 100|dead letters/).count()).toBe(0);
 }, 60_000);
 
 test('an agent shows its tools, and the hooks that its runs call', async () => {

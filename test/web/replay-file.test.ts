@@ -24,6 +24,15 @@ test('a replay file of a simulation shows its turns, and another file is refused
   page.setDefaultTimeout(30_000);
   await page.goto(`${troupe.url}#view=actors&token=${TOKEN}`);
   const open = page.getByLabel('Open a replay file');
+  // Bug: the bare file control was wider than the list of actors, and than a phone.
+  await page.setViewportSize({ width: 360, height: 800 });
+  await page.getByText('Open a replay file').waitFor();
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
+  await open.focus();
+  expect(
+    await page.locator('main .pick-file').evaluate((label) => getComputedStyle(label).outlineWidth),
+  ).toBe('2px');
+  await page.setViewportSize({ width: 1280, height: 800 });
   await open.setInputFiles(file);
 
   const replay = page.getByRole('region', { name: 'Replay file' });

@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { eventually, MAIN } from '../channels/gateway/client.ts';
+import { axeViolations } from './axe.ts';
 import { openOnline, runningIn, say, useFakeSessions } from './web-world.ts';
 
 const web = useFakeSessions();
@@ -44,7 +45,7 @@ test('a pending command is a card; one decision closes it on every page', async 
   table.set('a', row);
   web.system.live(MAIN, { stream: 'tool', phase: 'approval', ...call, approvalId: 'a' });
   for (const each of [page, other]) {
-    const card = each.getByRole('group', { name: 'Allow this command?' });
+    const card = each.getByRole('listitem', { name: 'Allow this command?' });
     await card.waitFor();
     expect(await card.locator('pre').textContent()).toBe('rm -r <build>');
     expect(await card.getByRole('button').allTextContents()).toEqual([
@@ -53,6 +54,7 @@ test('a pending command is a card; one decision closes it on every page', async 
       'Deny',
     ]);
   }
+  expect(await axeViolations(page)).toEqual([]);
   // A page that is opened later shows the approval as well.
   await other.reload();
   await other.getByRole('button', { name: 'Always' }).click();
@@ -190,7 +192,7 @@ test('a pending command shows its agent and place, and is decided by keyboard', 
     return { kind: 'answered', result: {} };
   };
   const page = await online();
-  const card = page.getByRole('group', { name: 'Allow this command?' });
+  const card = page.getByRole('listitem', { name: 'Allow this command?' });
   await card.getByText('Requested by main on gateway').waitFor();
   await card.getByText('2 minutes left').waitFor();
   await page.getByRole('img', { name: 'Waits for you' }).waitFor();

@@ -182,7 +182,7 @@ describe('the keyboard', () => {
         const element = document.activeElement as HTMLElement;
         const { outlineStyle } = getComputedStyle(element);
         const name = element.getAttribute('aria-label') ?? element.textContent ?? '';
-        const framed = element.closest('.field, .add-images') !== null;
+        const framed = element.closest('.field, .pick-file') !== null;
         const shown = framed || outlineStyle !== 'none' || element === document.body;
         return { name: name.trim(), shown };
       });

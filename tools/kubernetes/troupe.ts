@@ -52,7 +52,7 @@ const configuration = (values: Values): Manifest => ({
     'troupe.json5': `// The configuration of gateways and workers: docs/config.md.
 {
   // Bytes of JetStream, for the alarm on a full store.
-  nats: { storageBytes: ${values.part('nats.storageBytes', '20000000000')} },
+  nats: { storageBytes: ${values.part('nats.storageBytes', '21474836480')} },
   a2a: {
     // Where callers reach the gateways: a part of the addresses of files.
     publicUrl: '${values.part('publicUrl', `http://troupe-gateway:${GATEWAY_PORT}`)}',

@@ -67,7 +67,7 @@ export const ActorsView = ({ gateway, params, onParams }: ActorsViewProps) => {
             change('item', actor);
           }}
         />
-        <label>
+        <label class="pick-file">
           {strings.openReplay}
           <input type="file" onChange={(event) => void openFile(event.currentTarget)} />
         </label>

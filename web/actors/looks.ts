@@ -14,14 +14,14 @@ const style = `
 .actor-row{display:flex;align-items:center;gap:.5rem;padding:0 .9rem 0 1.6rem;font-size:.85rem;cursor:pointer;white-space:nowrap;box-sizing:border-box}
 .actor-row.of-type{padding-left:.7rem}
 .actor-row:hover{background:var(--sunken)}
-.actor-row.open{background:var(--busy-soft,var(--sunken))}
+.actor-row.open{background:var(--busy-soft)}
 .actor-rows:focus-visible .actor-row.current{box-shadow:inset 0 0 0 2px var(--accent)}
 .actor-key{flex:1;min-width:0;overflow:hidden;text-overflow:ellipsis}
 .actor-row .actor-state{max-width:45%;overflow:hidden;text-overflow:ellipsis;font-size:.75rem;color:var(--muted)}
 .dot{width:.5rem;height:.5rem;border-radius:50%;background:var(--muted);flex:none}
-.dot.good{background:var(--ok,#1a6b35)}.dot.bad{background:var(--failed,#ab231b)}
+.dot.good{background:var(--ok)}.dot.bad{background:var(--failed)}
 .actors .tag,.session-chart .tag{font-size:.75rem;padding:.05rem .5rem;border-radius:99px;border:1px solid var(--line);white-space:nowrap}
-.tag.good{color:var(--ok,#1a6b35)}.tag.bad{color:var(--failed,#ab231b)}
+.tag.good{color:var(--ok)}.tag.bad{color:var(--failed)}
 .actors .muted,.session-chart .muted{color:var(--muted)}
 .actor{display:flex;flex-direction:column;min-width:0;min-height:0}
 .actor-head{display:flex;flex-wrap:wrap;align-items:center;gap:.35rem .7rem;padding:.7rem 1rem}
@@ -33,7 +33,7 @@ const style = `
 .send-event summary{cursor:pointer;font-weight:600}
 .send-event form{display:grid;gap:.5rem;margin-top:.5rem;justify-items:start}
 .send-event label{display:grid;gap:.2rem;width:100%}
-.send-event :is(input,textarea){font:inherit;font-family:var(--mono,monospace);font-size:.8rem;padding:.35rem .5rem;border:1px solid var(--line);border-radius:7px;background:var(--raised);color:inherit;min-width:0;width:100%;box-sizing:border-box}
+.send-event :is(input,textarea){font:inherit;font-family:var(--mono);font-size:.8rem;padding:.35rem .5rem;border:1px solid var(--line);border-radius:7px;background:var(--raised);color:inherit;min-width:0;width:100%;box-sizing:border-box}
 .actor-back{display:none;font:inherit;color:var(--accent);background:none;border:0;padding:.3rem 0;cursor:pointer}
 .actor-body{display:grid;grid-template-columns:minmax(0,1fr) minmax(16rem,21rem);gap:1rem;flex:1;min-height:0;padding:0 1rem 1rem}
 .actor-chart{min-height:18rem}
@@ -42,7 +42,7 @@ const style = `
 .actor-facts section:first-child>h3{margin-top:0}
 .actor-facts p{margin:.2rem 0}
 .actor-facts ul{margin:0;padding:0;list-style:none}
-.actor-facts code{font-family:var(--mono,monospace);font-size:.8rem}
+.actor-facts code{font-family:var(--mono);font-size:.8rem}
 .codes{display:flex;flex-wrap:wrap;gap:.25rem}
 .codes code{display:block;padding:.05rem .4rem;border-radius:6px;background:var(--sunken)}
 .reasons li{padding:.35rem .6rem;border-left:3px solid var(--accent);margin-bottom:.3rem;background:var(--sunken);border-radius:0 7px 7px 0}
@@ -58,7 +58,7 @@ const style = `
 .turn-list [aria-current=true]>button{border-left-color:var(--accent);background:var(--sunken)}
 .turn-head{display:flex;flex-wrap:wrap;gap:.1rem .5rem;align-items:baseline}
 .turn-head time{margin-left:auto;font-size:.75rem;color:var(--muted)}
-.turn-state{font-family:var(--mono,monospace);font-size:.78rem}
+.turn-state{font-family:var(--mono);font-size:.78rem}
 .turn-list .muted{font-size:.75rem}
 .session-chart{display:flex;flex-direction:column;gap:.5rem;min-height:0;height:100%}
 .session-chart-names{display:flex;flex-wrap:wrap;gap:.3rem}

@@ -10,7 +10,7 @@ export const SubagentCard = ({ subagent }: { subagent: Subagent }) => {
     startedAt === undefined || endedAt === undefined ? undefined : (endedAt - startedAt) / 1_000;
   const name = label ?? shortKey(subagent.sessionKey);
   return (
-    <li class={`subagent ${stateOf(subagent)}`} role="group" aria-label={related.subagent(name)}>
+    <li class={`subagent ${stateOf(subagent)}`} aria-label={related.subagent(name)}>
       <p>
         <strong>{related.subagent(name)}</strong>
         <span>{related.subagentStatus[status] ?? status}</span>

@@ -34,13 +34,7 @@ export const ApprovalCard = (props: {
     if (decision && mayDecide && !altKey && !ctrlKey && !metaKey) decide(decision);
   };
   return (
-    <li
-      class="approval"
-      role="group"
-      aria-label={strings.mayItRun}
-      tabIndex={-1}
-      onKeyDown={onKeyDown}
-    >
+    <li class="approval" aria-label={strings.mayItRun} tabIndex={-1} onKeyDown={onKeyDown}>
       <p role="alert">
         {strings.mayItRun} <Where approval={approval} />
       </p>

@@ -169,7 +169,7 @@ const Refusals = ({ refused }: { refused: readonly string[] }) =>
   );
 
 const ImagePicker = ({ onFiles }: { onFiles: (files: Iterable<File>) => void }) => (
-  <label class="add-images" title={`${strings.addImages}. ${imageLimits()}`}>
+  <label class="pick-file" title={`${strings.addImages}. ${imageLimits()}`}>
     <Icon name="image" />
     <input
       type="file"

@@ -83,11 +83,13 @@ const unknownTool = (
 ): Finding => ({
   pointer,
   value: JSON.stringify(name),
-  message: isOfLast
-    ? OF_OTHER_PROGRAM
-    : `${withGuess('no tool or group has this name', nearest(name, known))}. ${OWN_TOOLS}`,
+  message: isOfLast ? OF_OTHER_PROGRAM : ofNoTool(nearest(name, known)),
   allowed: known.join(', '),
 });
+
+/** Two sentences: a question ends the first one where there is a guess. */
+const ofNoTool = (guess: string | undefined): string =>
+  `${withGuess('no tool or group has this name', guess)}${guess ? '' : '.'} ${OWN_TOOLS}`;
 
 const OWN_TOOLS =
   'A tool of your own program is known once the program has passed it to startTroupe({ tools }) and was started';

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { effectsOf } from '../../../operations/run-trace/recorded-effects.ts';
 import { traceOf } from '../../../operations/run-trace/trace-of.ts';
 import type { ActorTurn } from '../../../protocols/actor-view.ts';
-import { timelineOf } from '../../../web/operations/run/geometry.ts';
+import { durationText, timelineOf } from '../../../web/operations/run/geometry.ts';
 import { ended, MAIN, readerOf, runRow, said, tool, user } from './traced.ts';
 
 const turn = (at: number, input: string, more: Partial<ActorTurn> = {}): ActorTurn => ({
@@ -112,4 +112,14 @@ it('a trace has effects, questions with who decided them, and cost; the timeline
     ['model', 0.75, 1],
   ]);
   expect(trace.steps[bars[1]!.at]).toMatchObject({ kind: 'tool', name: 'exec' });
+});
+
+it('a duration has at most 59 seconds beside its minutes', () => {
+  expect([12, 59_900, 119_400, 119_700, 3_600_000].map(durationText)).toEqual([
+    '12 ms',
+    '59.9 s',
+    '1 min 59 s',
+    '2 min 0 s',
+    '60 min 0 s',
+  ]);
 });

@@ -104,8 +104,12 @@ describe('the tools', () => {
   },
 }`),
     ).toMatchObject([
-      { path: 'tools.deny[0]', message: expect.stringContaining('did you mean exec?') },
-      { path: 'agents.defaults.tools.allow[0]', value: '"group:net"' },
+      { path: 'tools.deny[0]', message: expect.stringContaining('did you mean exec? A tool') },
+      {
+        path: 'agents.defaults.tools.allow[0]',
+        value: '"group:net"',
+        message: expect.stringContaining('A tool of your own program'),
+      },
       { path: 'agents.agents[0].tools.deny[0]', allowed: expect.stringContaining('group:fs') },
     ]);
   });

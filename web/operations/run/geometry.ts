@@ -110,4 +110,4 @@ export const durationText = (ms: number): string =>
     ? `${Math.round(ms)} ms`
     : ms < 60_000
       ? `${(ms / 1_000).toFixed(1)} s`
-      : `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`;
+      : `${Math.floor(Math.round(ms / 1_000) / 60)} min ${Math.round(ms / 1_000) % 60} s`;

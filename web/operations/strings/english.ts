@@ -324,6 +324,8 @@ export const strings = {
     met: 'Met',
     notMet: 'Not met',
     noData: 'No data',
+    /** by the name of an objective; else the text of the gateway, which is English */
+    objectiveTexts: {} as Readonly<Record<string, string>>,
     logs: 'Log of this process',
     hours: (hours: number) => `${hours.toFixed(1)} h`,
     gib: (bytes: number) => `${(bytes / 2 ** 30).toFixed(1)} GiB`,

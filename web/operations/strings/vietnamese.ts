@@ -322,6 +322,11 @@ export const strings: Strings = {
     met: 'Đạt',
     notMet: 'Không đạt',
     noData: 'Chưa có dữ liệu',
+    objectiveTexts: {
+      ack_p95: 'thời gian tiếp nhận 95 trong 100 yêu cầu ở gateway này',
+      done_p95: '95 trong 100 công việc kết thúc chậm nhất sau ETA; dưới 0 là sớm hơn',
+      dead_letters: 'số thư hỏng trên mỗi công việc',
+    },
     logs: 'Nhật ký của tiến trình này',
     hours: (hours) => `${hours.toFixed(1)} giờ`,
     gib: (bytes) => `${(bytes / 2 ** 30).toFixed(1)} GiB`,

@@ -218,7 +218,7 @@ const Objectives = ({ objectives }: { objectives: readonly Objective[] }) => (
             tone={kept === null ? 'idle' : kept ? 'ok' : 'failed'}
             text={kept === null ? own.noData : kept ? own.met : own.notMet}
           />{' '}
-          {what}{' '}
+          {own.objectiveTexts[name] ?? what}{' '}
           <span class="muted">
             {measured !== null && `${valueText(measured, unit)} · `}
             {own.target} ≤ {valueText(target, unit)}

@@ -69,7 +69,7 @@ const openNodePage = (event: MouseEvent): void => {
 };
 
 const DeviceQuestion = ({ request, act }: { request: DeviceRequest; act: Act }) => (
-  <li class="device asks" role="group" aria-label={own.approveDevice(nameOf(request))}>
+  <li class="device asks" aria-label={own.approveDevice(nameOf(request))}>
     <p>
       <b>{own.approveDevice(nameOf(request))}</b>
     </p>
@@ -86,7 +86,7 @@ const DeviceQuestion = ({ request, act }: { request: DeviceRequest; act: Act }) 
 );
 
 const NodeQuestion = ({ request, act }: { request: NodeRequest; act: Act }) => (
-  <li class="device asks" role="group" aria-label={own.mayOffer(nameOf(request))}>
+  <li class="device asks" aria-label={own.mayOffer(nameOf(request))}>
     <p>
       <b>{own.mayOffer(nameOf(request))}</b>
     </p>
@@ -121,7 +121,7 @@ const DeviceView = (props: { device: PairedDevice; node: NodeRow | undefined; ac
     setMode('shown');
   };
   return (
-    <li class="device" role="group" aria-label={name}>
+    <li class="device" aria-label={name}>
       {mode === 'renaming' ? (
         <Rename title={name} onDone={renamed} />
       ) : (
