@@ -13,7 +13,7 @@ import { strings } from '../strings.ts';
 
 const AttachedImages = lazy(async () => (await import('./attached-images.tsx')).AttachedImages);
 
-export const Composer = (props: {
+type ComposerProps = {
   sessionKey: string;
   busy: boolean;
   online: boolean;
@@ -22,7 +22,9 @@ export const Composer = (props: {
   commands: readonly Command[];
   onSend: (text: string, images: readonly SentImage[]) => void;
   onStop: () => void;
-}) => {
+};
+
+export const Composer = (props: ComposerProps) => {
   const { busy, online, insert, commands, onSend, onStop } = props;
   const { draft, change, refused, refuse, add, clear } = useDraft(props.sessionKey);
   const { text, images } = draft;
