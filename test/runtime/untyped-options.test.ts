@@ -41,7 +41,7 @@ test.each([
   [{ durabilty: 'power' }, /durabilty is not an option; did you mean durability\?/],
 ])('a store is not opened with %j', async (options, fault) => {
   const given = { path: join(home, 'store'), ...options };
-  await expect(openEmbedded(given)).rejects.toThrow(fault);
+  await expect(openEmbedded(given as never)).rejects.toThrow(fault);
 });
 
 // Bug: the folder stayed locked, so the process could not open it again.
