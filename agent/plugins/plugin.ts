@@ -43,6 +43,8 @@ export class Plugin {
   #code: string | undefined;
   #process: PluginProcess | undefined;
   #starting: Promise<PluginProcess> | undefined;
+  /** The stop of the process before. */
+  #ending: Promise<void> | undefined;
   #restarts = NO_FAILURES;
   #starts = 0;
   #nextStartAt: number | undefined;
@@ -70,7 +72,6 @@ export class Plugin {
   async restart(): Promise<void> {
     await this.#stop();
     this.#restarts = NO_FAILURES;
-    this.#code = undefined;
     await this.#running();
   }
 
@@ -122,7 +123,11 @@ export class Plugin {
     const process = await (this.#starting?.catch(() => undefined) ?? this.#process);
     this.#cancelTimer();
     this.#enter('stopped');
-    await process?.stop();
+    // A call may start the next process at once: with the present code, and when this one has
+    // ended.
+    this.#code = undefined;
+    this.#ending = process?.stop();
+    await this.#ending;
   }
 
   #running(): Promise<PluginProcess> {
@@ -152,6 +157,7 @@ export class Plugin {
     this.#starts++;
     let process: PluginProcess | undefined;
     try {
+      await this.#ending;
       this.#code ??= await this.#o.bundle();
       process = await PluginProcess.start({ ...this.#o, id: this.id, code: this.#code });
       const { ended } = process;
