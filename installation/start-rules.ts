@@ -57,7 +57,8 @@ export function knownModels(config: Config, tenant?: string): ConfigFinding[] {
   const hasOwn = tenant !== undefined && ownSections(config, tenant).includes('models');
   const isOfPlugin = hasOwn ? () => false : isPluginProvider(config);
   return names.flatMap(([pointer, name]) => {
-    if (isOfPlugin(name.slice(0, name.indexOf('/')))) return [];
+    const [, provider] = /^([^/]+)\//.exec(name) ?? [];
+    if (provider !== undefined && isOfPlugin(provider)) return [];
     const message = problemOf(made.catalog, name);
     return message === undefined ? [] : [{ pointer, value: JSON.stringify(name), message }];
   });

@@ -42,6 +42,13 @@ it('accepts models and tools of an enabled plugin, and no others of its names', 
   ]);
 });
 
+// Bug: a name without a provider was taken for a provider with one character more.
+it('refuses a model name without a provider that only begins as a plugin does', () => {
+  const of = (model: string) => problems({ agents: { agents: [{ id: 'main', model }] } });
+  for (const model of ['echo', 'echo2'])
+    expect(of(model)).toMatchObject([{ path: 'agents.agents[0].model' }]);
+});
+
 it('refuses the models of a plugin that is not enabled', () => {
   const config = {
     plugins: { entries: { echo: { enabled: false } } },
