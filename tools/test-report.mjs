@@ -6,7 +6,6 @@
 import { writeFileSync } from 'node:fs';
 import { recordSeconds } from './test-files.mjs';
 
-const skipOf = (test) => ({ name: test.fullName, why: test.result().note });
 const passedIn = (module) =>
   [...module.children.allTests()].filter((test) => test.result().state === 'passed').length;
 const firstLine = (error) => String(error?.message ?? error).split('\n')[0];
@@ -40,7 +39,11 @@ export default class TestReport {
         .map((module) => ({ path: fileOf(module), passed: passedIn(module) })),
       errors: errors.length,
       unfinished: count('pending'),
-      skipped: skipped.map(skipOf),
+      skipped: skipped.map((test) => ({
+        path: fileOf(test),
+        name: test.fullName,
+        why: test.result().note,
+      })),
     };
     writeFileSync(process.env.TROUPE_TEST_RESULT, JSON.stringify(result));
     if (process.env.TROUPE_TEST_SECONDS === 'record')

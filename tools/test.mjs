@@ -2,13 +2,14 @@
  * `npm test`: installs missing dependencies, builds a stale dist/, fetches a nats-server, and runs
  * every test that can run on this machine. It prints what could not run and why, and ends with the
  * plain line `N passed, N failed[, N skipped]`. Arguments are passed to vitest: `npm test --
- * test/runtime`. With CI set, few failed files run again, alone, and what fails only once is
- * listed.
+ * test/runtime`. With CI set and without options of vitest, few failed files run again, alone, and
+ * what fails only once is listed.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureBuilt } from './build.mjs';
+import { runFailedAgain } from './failed-again.mjs';
 import { ensureInstalled, root } from './install.mjs';
 import { missingHere } from './machine.mjs';
 import { ensureNats } from './nats.mjs';
@@ -17,11 +18,6 @@ const folder = join(root, 'node_modules', '.cache', 'troupe');
 const resultFile = join(folder, 'test-result.json');
 /** Prints the last line again, for a script that prints something after it. */
 const lineFile = join(folder, 'test-line.txt');
-
-/** A busy machine makes a few files fail. More fail because of the change. */
-const AGAIN_FILES_MAX = 3;
-/** Their faults come at other moments in each run. What one run finds is a defect. */
-const RANDOM_FAULTS = /^test\/(?:kill|sim|upgrade|loadtest)\//;
 
 /** The result of a run that ended before its report: one failure, that of the runner. */
 const notReported = {
@@ -47,23 +43,6 @@ function runVitest(args) {
   const failed = result.failures.length + result.unfinished;
   // vitest may fail without a failed test (no test found, a worker died): that is not a success.
   return { ...result, failed: status === 0 ? failed : Math.max(1, failed) };
-}
-
-/**
- * Runs few failed files again, alone. A test that then passes depends on how busy the machine is:
- * it counts as passed, and is listed, because it should be repaired.
- */
-function runFailedAgain(result) {
-  const { failedFiles, errors, unfinished, passed, failures } = result;
-  const paths = failedFiles.map(({ path }) => path);
-  const isTooMuch = paths.length === 0 || paths.length > AGAIN_FILES_MAX || errors + unfinished > 0;
-  if (isTooMuch || paths.some((path) => RANDOM_FAULTS.test(path))) return result;
-  console.log(`\nAgain, alone: ${paths.join(', ')}`);
-  const again = runVitest(paths);
-  if (again.failed > 0) return result;
-  const passedBefore = failedFiles.reduce((sum, file) => sum + file.passed, 0);
-  const failedOnce = { failures: [], failed: 0, failedOnce: failures };
-  return { ...result, ...failedOnce, passed: passed - passedBefore + again.passed };
 }
 
 function sayWhatDidNotRun({ skipped }) {
@@ -105,8 +84,11 @@ mkdirSync(folder, { recursive: true });
 rmSync(lineFile, { force: true });
 const built = buildOrSay();
 ensureNats();
-const first = runVitest(process.argv.slice(2));
-const result = process.env.CI ? runFailedAgain(first) : first;
+const args = process.argv.slice(2);
+const first = runVitest(args);
+// With options or a record, a second run would do something else than the first.
+const isPlain = !process.env.TROUPE_TEST_SECONDS && !args.some((arg) => arg.startsWith('-'));
+const result = process.env.CI && isPlain ? runFailedAgain(first, runVitest) : first;
 result.failed += built ? 0 : 1;
 sayWhatDidNotRun(result);
 sayWhatFailedOnce(result);
