@@ -106,7 +106,7 @@ export class PluginProcess {
   readonly #spawned: Spawned;
   readonly #pending = new Map<number, Pending>();
   readonly #timers = new Set<() => void>();
-  readonly #cancelWatchdog: () => void;
+  #cancelWatchdog: () => void = () => {};
   readonly #printed: Printed;
   #calls = 0;
   #beats = 0;
@@ -121,10 +121,16 @@ export class PluginProcess {
   /** Why the process has ended; never rejects. Undefined after `stop`. */
   readonly ended: Promise<string | undefined>;
 
-  /** @throws Error when it cannot be started */
+  /** @throws Error when it cannot be started, or cannot receive its settings */
   static async start(options: ProcessOptions): Promise<PluginProcess> {
     const memory = `--max-old-space-size=${options.memoryMb}`;
-    return new PluginProcess(options, await spawnPlugin([...options.flags, memory]));
+    const spawned = await spawnPlugin([...options.flags, memory]);
+    try {
+      return new PluginProcess(options, spawned);
+    } catch (error) {
+      killNow(-spawned.pid);
+      throw error;
+    }
   }
 
   private constructor(options: ProcessOptions, spawned: Spawned) {

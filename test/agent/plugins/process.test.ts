@@ -3,12 +3,14 @@
  * process continues.
  */
 import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import { PluginProcess, PROCESS_TIMES } from '../../../agent/plugins/plugin-process.ts';
 import { MESSAGE_BYTES_MAX } from '../../../agent/plugins/wire.ts';
 import { systemClock } from '../../../runtime/index.ts';
 import { scratchFolder, write } from '../../runtime/config/folder.ts';
+import { eventually } from '../../runtime/eventually.ts';
 import { codeOf, opened, toolNamed, writePlugin } from './plugin-folder.ts';
 
 const QUEUED_BYTES_MAX = 4 * MESSAGE_BYTES_MAX;
@@ -69,6 +71,25 @@ it('a process that cannot be started fails with the reason, and its calls end', 
   });
   expect(row('one').state).toBe('backing-off');
 });
+
+// Bug: the process remained, and each further start added one.
+it.runIf(existsSync('/proc/self'))(
+  'settings that no message can have leave no process',
+  async () => {
+    const children = `/proc/${process.pid}/task/${process.pid}/children`;
+    const read = () => readFileSync(children, 'utf8').trim().split(' ');
+    const before = read();
+    const settings = { secrets: {}, flags: [], memoryMb: 64, times: PROCESS_TIMES };
+    const code = 'setInterval(() => {}, 1_000);';
+    const how = { id: 'large', code, clock: systemClock, onPrint: () => {} };
+    const config = { text: 'x'.repeat(MESSAGE_BYTES_MAX) };
+    await expect(PluginProcess.start({ ...settings, ...how, config })).rejects.toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+    });
+    const added = () => read().filter((pid) => pid !== '' && !before.includes(pid));
+    await eventually(() => expect(added()).toEqual([]), 5_000);
+  },
+);
 
 // Bug: at this limit Node returns a child without streams, and emits an error, which ended troupe.
 it('a plugin and a command that cannot be started for want of open files end nothing else', async () => {
