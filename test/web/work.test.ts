@@ -143,6 +143,31 @@ test('images are picked, can be removed, and are sent with a message or alone', 
   expect(alone.event).toMatchObject({ text: '', images });
 });
 
+// Bug: of two images that were pasted one after the other, the second replaced the first, because
+// each was added to those that were there before. Likewise a sent image returned.
+test('images that are pasted quickly are all kept, and one that was sent does not return', async () => {
+  const page = await online();
+  const paste = async (...names: readonly string[]) =>
+    page.locator('#message').evaluate((field, each) => {
+      for (const name of each) {
+        const clipboardData = new DataTransfer();
+        clipboardData.items.add(new File(['x'], name, { type: 'image/png' }));
+        field.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true }));
+      }
+    }, names);
+  await paste('one.png', 'two.png');
+  await page.getByRole('button', { name: 'Remove two.png' }).waitFor();
+  await page.getByRole('button', { name: 'Remove one.png' }).waitFor();
+  await page.locator('#message').evaluate((field) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.items.add(new File(['x'], 'three.png', { type: 'image/png' }));
+    field.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true }));
+    field.closest('form')!.requestSubmit();
+  });
+  await page.getByRole('button', { name: 'Remove three.png' }).waitFor();
+  expect(await page.locator('.images li').count()).toBe(1);
+}, 60_000);
+
 test('a running tool shows the end of its output, a failed one its error and duration', async () => {
   const page = await online();
   await say(page, 'build it');

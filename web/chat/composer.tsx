@@ -142,10 +142,8 @@ const useDraft = (sessionKey: string) => {
   const add = async (files: Iterable<File>) => {
     // A clipboard is empty after its event.
     const given = [...files];
-    const { withFiles } = await import('./images.ts');
-    const added = await withFiles(latest.current.images, given);
-    change({ images: added.images });
-    setRefused(added.refused);
+    const { addFiles } = await import('./images.ts');
+    setRefused(await addFiles(given, () => latest.current.images, change));
   };
   const clear = () => {
     change({ text: '', images: [] });

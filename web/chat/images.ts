@@ -6,26 +6,24 @@ import type { SentImage } from './conversation.ts';
 import { fileStrings } from './file-strings.ts';
 import { IMAGE_BOUNDS, IMAGE_TYPES, sizeOf } from './image-limits.ts';
 
-export type Added = {
-  readonly images: readonly SentImage[];
-  /** why other files were refused */
-  readonly refused: readonly string[];
-};
-
-/** Adds the files that fit to a message. Never rejects. */
-export const withFiles = async (
-  before: readonly SentImage[],
+/**
+ * Adds the files that fit to a message. Never rejects.
+ * @param images those of the message now: it may be sent, or get others, while a file is read
+ * @returns why other files were refused
+ */
+export const addFiles = async (
   files: Iterable<File>,
-): Promise<Added> => {
-  const images = [...before];
+  images: () => readonly SentImage[],
+  change: (part: { readonly images: readonly SentImage[] }) => void,
+): Promise<readonly string[]> => {
   const refused: string[] = [];
   for (const file of files) {
-    const why = whyNot(file, images);
-    const image = why === undefined ? await imageOf(file) : undefined;
-    if (image) images.push(image);
+    const image = whyNot(file, images()) === undefined ? await imageOf(file) : undefined;
+    const why = whyNot(file, images());
+    if (image && why === undefined) change({ images: [...images(), image] });
     else refused.push(why ?? fileStrings.notRead(nameOf(file)));
   }
-  return { images, refused };
+  return refused;
 };
 
 const whyNot = (file: File, images: readonly SentImage[]): string | undefined => {
