@@ -73,12 +73,21 @@ test('options that are missing are named', async () => {
   const { bus: _, ...part } = ports;
   await expect(createSystem({ ...part, actors } as never)).rejects.toThrow(/needs the options bus/);
   await (await openEmbedded({ path: join(home, 'part') })).store.close();
+  await expect(openEmbedded('data' as never)).rejects.toThrow(
+    'its argument is "data", it must be an object with the options path,',
+  );
+  // Bug: the error was that of closing what has nothing to close.
+  const store = { store: {}, actors } as never;
+  await expect(createSystem(store)).rejects.toThrow('createSystem needs the options bus, blobs');
+  const wrong = { store: {}, actors, bus: {}, blobs: {} } as never;
+  await expect(createSystem(wrong)).rejects.toThrow('createSystem: store has no log');
 });
 
 // Bug: a misspelled option meant its default, here a cell of 8 shards that cannot change.
 test.each([
   [{ shard: 2 }, /createSystem: shard is not an option; did you mean shards\?; options: actors,/],
   [{ limits: { keyMax: 2 } }, /limits\.keyMax is not an option; did you mean limits\.keysMax\?/],
+  [{ limits: null }, /limits is null, it must be an object with the options groupTurnsMax,/],
   [{ history: { days: 2 } }, /history\.days is not an option; options: bytesMax, types/],
 ])('a system with %j is refused', async (wrong, fault) => {
   const path = mkdtempSync(join(home, 'misspelled-'));
