@@ -6,7 +6,7 @@ import { afterAll, expect, test } from 'vitest';
 import { setup } from 'xstate';
 import { createSystem, defineActor, openCluster, openEmbedded } from '../../library/index.ts';
 import { address, parseAddress } from '../../protocols/address.ts';
-import { hostActions } from '../../protocols/statechart.ts';
+import { type Delivered, hostActions } from '../../protocols/statechart.ts';
 import { mailboxSubject } from '../../protocols/subjects.ts';
 import { encodeMail } from '../../runtime/shard/commit/records.ts';
 import type { Principal } from '../../runtime/system.ts';
@@ -183,5 +183,37 @@ test('a stored directive from a sender without roles stops no shard', async () =
   const entry = { kind: 'client', cell, item, payloadHash: '', notAfter, ttlMs: 60_000 } as const;
   await log.append(mailboxSubject('local', 0, 'control'), encodeMail(entry));
   await eventually(() => expect(system.status()[0]).toMatchObject({ state: 'owned', ctlFloor: 1 }));
+  await system.stop();
+});
+
+// Bug: earlier programs accepted such a sender, and passing it on quarantined the actor.
+test('an actor passes on the odd sender of a stored message', async () => {
+  const relay = setup({
+    types: { events: {} as Delivered<{ type: 'pass' }> },
+    actions: hostActions,
+  }).createMachine({
+    id: 'relay',
+    on: {
+      pass: {
+        actions: {
+          type: 'tell',
+          params: ({ event: { meta } }) => ({ to: lamp, event, principal: meta.principal! }),
+        },
+      },
+    },
+  });
+  const ports = await openEmbedded({ path: join(home, 'passed') });
+  const { log, cell } = ports.store;
+  const types = [...actors, defineActor({ type: 'relay', version: 1, machine: relay })];
+  const system = await createSystem({ ...ports, actors: types, shards: 1 });
+  const sender = { sub: 'ada', roles: [7] } as unknown as Principal;
+  const to = address('default', 'relay', '1');
+  const item = { to, id: '1', event: { type: 'pass' }, hops: 0, principal: sender };
+  const notAfter = Date.now() + 60_000;
+  const entry = { kind: 'client', cell, item, payloadHash: '', notAfter, ttlMs: 60_000 } as const;
+  await log.append(mailboxSubject('local', 0, 'data'), encodeMail(entry));
+  await eventually(() => expect(system.status()[0]).toMatchObject({ mailFloor: 2 }));
+  expect(await system.deadLetters.list()).toEqual([]);
+  expect(system.inspect(to)).toMatchObject({ status: 'active' });
   await system.stop();
 });
