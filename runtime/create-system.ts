@@ -71,7 +71,8 @@ const nodeName = (name?: string): string =>
 export async function createSystem(options: SystemOptions): Promise<System> {
   const system = await opened(options).catch(async (error: unknown) => {
     const { bus, store }: Partial<SystemOptions> = { ...options };
-    await Promise.allSettled([bus?.close(), store?.close()]);
+    // What is no port has nothing to close, and must not hide the error.
+    await Promise.allSettled([bus, store].map(async (port) => port?.close()));
     throw error;
   });
   try {

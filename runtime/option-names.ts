@@ -24,8 +24,20 @@ export function checkOptions(of: string, value: object | undefined, table: objec
     throw new TroupeError('INVALID_ARGUMENT', `${of} needs the options ${missing.join(', ')}`);
 }
 
-/** @throws TroupeError INVALID_ARGUMENT that names the first one. @param of the function */
-export function checkNames(of: string, value: object | undefined, table: object, path = ''): void {
+/**
+ * @throws TroupeError INVALID_ARGUMENT that names the first one, or what is no object. @param of
+ *   the function
+ */
+export function checkNames(of: string, value: unknown, table: object, path = ''): void {
+  if (value === undefined) return;
+  if (typeof value !== 'object' || value === null) {
+    const what = path === '' ? 'its argument' : path.slice(0, -1);
+    const shown = JSON.stringify(value) ?? typeof value;
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `${of}: ${what} is ${shown}, it must be an object with the options ${Object.keys(table).join(', ')}`,
+    );
+  }
   const [problem] = unknownNames(path, value, Object.keys(table));
   if (problem) throw new TroupeError('INVALID_ARGUMENT', `${of}: ${problem}`);
 }

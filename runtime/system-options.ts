@@ -125,6 +125,11 @@ export function checkSystemOptions(options: SystemOptions): void {
     ...own
   } = { ...options } as SystemOptions & Record<string, unknown>;
   checkOptions('createSystem', own, OPTIONS);
+  if (!options.store.log)
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      'createSystem: store has no log: pass on the ports, as in createSystem({ ...ports, actors })',
+    );
   checkNames('createSystem', options.limits, DEFAULT_LIMITS, 'limits.');
   checkNames('createSystem', options.history, HISTORY, 'history.');
   if (options.cluster && options.shards === undefined)

@@ -6,7 +6,7 @@ import { afterAll, expect, test } from 'vitest';
 import { setup } from 'xstate';
 import { createSystem, defineActor, openCluster, openEmbedded } from '../../library/index.ts';
 import { address, parseAddress } from '../../protocols/address.ts';
-import { hostActions } from '../../protocols/statechart.ts';
+import { type Delivered, hostActions } from '../../protocols/statechart.ts';
 import { mailboxSubject } from '../../protocols/subjects.ts';
 import { encodeMail } from '../../runtime/shard/commit/records.ts';
 import type { Principal } from '../../runtime/system.ts';
@@ -73,12 +73,21 @@ test('options that are missing are named', async () => {
   const { bus: _, ...part } = ports;
   await expect(createSystem({ ...part, actors } as never)).rejects.toThrow(/needs the options bus/);
   await (await openEmbedded({ path: join(home, 'part') })).store.close();
+  await expect(openEmbedded('data' as never)).rejects.toThrow(
+    'its argument is "data", it must be an object with the options path,',
+  );
+  // Bug: the error was that of closing what has nothing to close.
+  const store = { store: {}, actors } as never;
+  await expect(createSystem(store)).rejects.toThrow('createSystem needs the options bus, blobs');
+  const wrong = { store: {}, actors, bus: {}, blobs: {} } as never;
+  await expect(createSystem(wrong)).rejects.toThrow('createSystem: store has no log');
 });
 
 // Bug: a misspelled option meant its default, here a cell of 8 shards that cannot change.
 test.each([
   [{ shard: 2 }, /createSystem: shard is not an option; did you mean shards\?; options: actors,/],
   [{ limits: { keyMax: 2 } }, /limits\.keyMax is not an option; did you mean limits\.keysMax\?/],
+  [{ limits: null }, /limits is null, it must be an object with the options groupTurnsMax,/],
   [{ history: { days: 2 } }, /history\.days is not an option; options: bytesMax, types/],
 ])('a system with %j is refused', async (wrong, fault) => {
   const path = mkdtempSync(join(home, 'misspelled-'));
@@ -174,5 +183,37 @@ test('a stored directive from a sender without roles stops no shard', async () =
   const entry = { kind: 'client', cell, item, payloadHash: '', notAfter, ttlMs: 60_000 } as const;
   await log.append(mailboxSubject('local', 0, 'control'), encodeMail(entry));
   await eventually(() => expect(system.status()[0]).toMatchObject({ state: 'owned', ctlFloor: 1 }));
+  await system.stop();
+});
+
+// Bug: earlier programs accepted such a sender, and passing it on quarantined the actor.
+test('an actor passes on the odd sender of a stored message', async () => {
+  const relay = setup({
+    types: { events: {} as Delivered<{ type: 'pass' }> },
+    actions: hostActions,
+  }).createMachine({
+    id: 'relay',
+    on: {
+      pass: {
+        actions: {
+          type: 'tell',
+          params: ({ event: { meta } }) => ({ to: lamp, event, principal: meta.principal! }),
+        },
+      },
+    },
+  });
+  const ports = await openEmbedded({ path: join(home, 'passed') });
+  const { log, cell } = ports.store;
+  const types = [...actors, defineActor({ type: 'relay', version: 1, machine: relay })];
+  const system = await createSystem({ ...ports, actors: types, shards: 1 });
+  const sender = { sub: 'ada', roles: [7] } as unknown as Principal;
+  const to = address('default', 'relay', '1');
+  const item = { to, id: '1', event: { type: 'pass' }, hops: 0, principal: sender };
+  const notAfter = Date.now() + 60_000;
+  const entry = { kind: 'client', cell, item, payloadHash: '', notAfter, ttlMs: 60_000 } as const;
+  await log.append(mailboxSubject('local', 0, 'data'), encodeMail(entry));
+  await eventually(() => expect(system.status()[0]).toMatchObject({ mailFloor: 2 }));
+  expect(await system.deadLetters.list()).toEqual([]);
+  expect(system.inspect(to)).toMatchObject({ status: 'active' });
   await system.stop();
 });

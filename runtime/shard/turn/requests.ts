@@ -209,7 +209,8 @@ function tell(t: TurnContext, resident: ActivatedActor, p: Tell, origin: Origin 
   checkMessage(p.event);
   checkLane(p.lane);
   checkTtl(p.ttlMs);
-  if (p.principal) checkPrincipal(p.principal);
+  // Earlier programs accepted odd ones, which are passed on.
+  if (p.principal && p.principal !== origin?.principal) checkPrincipal(p.principal);
   checkRoom(t);
   const id = outId(t);
   const out: { -readonly [K in keyof OutItem]: OutItem[K] } = {

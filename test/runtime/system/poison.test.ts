@@ -106,16 +106,19 @@ it(
   TIMEOUT,
   async () => {
     const fragile = await Fragile.open();
+    const seen = (count: number) =>
+      eventually(async () =>
+        expect(await fragile.known(bad)).toMatchObject({
+          seen: Array.from({ length: count }, (_, n) => `do:${n}`),
+        }),
+      );
     for (let n = 0; n < 8; n++) {
       expect(await fragile.tell(bad, { type: 'do', n })).toMatchObject({ kind: 'accepted' });
       await fragile.kill();
       await fragile.start();
+      // A message whose turn is not stored before the third kill is poison: on a busy machine too.
+      if (n % 2 === 1) await seen(n + 1);
     }
-    await eventually(async () =>
-      expect(await fragile.known(bad)).toMatchObject({
-        seen: Array.from({ length: 8 }, (_, n) => `do:${n}`),
-      }),
-    );
     expect(await fragile.letters()).toEqual([]);
   },
 );
