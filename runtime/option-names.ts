@@ -55,6 +55,6 @@ export const unknownNames = (
     .filter((name) => !known.includes(name))
     .map((name) => {
       const guess = nearest(name, known);
-      const problem = `${path}${name} is not an option`;
-      return `${withGuess(problem, guess && `${path}${guess}`)}; options: ${known.join(', ')}`;
+      const problem = `${path}${name} is not an option; options: ${known.join(', ')}`;
+      return withGuess(problem, guess && `${path}${guess}`);
     });

@@ -37,8 +37,8 @@ const RUNS = {
  * The same options and seed give the same history, if effects, services and invariants use no
  * other time, randomness or I/O than those of the simulated world.
  *
- * @throws TroupeError when the actors cannot be registered together. TypeError when an option is
- *   not valid
+ * @throws TroupeError when the actors cannot be registered together, or an option is missing
+ *   or misspelled. TypeError when its value is not valid
  * @example
  * ```ts
  * import { address, defineActor } from 'troupe';

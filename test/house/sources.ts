@@ -15,11 +15,14 @@ export type Finding = {
 };
 
 const notOurs = new Set(['node_modules', 'dist', 'coverage', '.git', 'results']);
+/** Of tests that run at the same time (`test/runtime/log/child.ts`). */
+const TEMPORARY = '.child-';
 
 function* pathsUnder(folder: string): Generator<string> {
   for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-    if (entry.isDirectory() && !notOurs.has(entry.name)) yield* pathsUnder(path);
+    if (notOurs.has(entry.name) || entry.name.startsWith(TEMPORARY)) continue;
+    if (entry.isDirectory()) yield* pathsUnder(path);
     else if (entry.isFile()) yield path;
   }
 }

@@ -38,7 +38,7 @@ test('what is no text is no address', () => {
 test.each([
   [{ durability: 'Power' }, /durability is "Power", it must be 'process' or 'power'/],
   [{ path: '' }, /path is "", it must be the name of the data folder/],
-  [{ durabilty: 'power' }, /durabilty is not an option; did you mean durability\?/],
+  [{ durabilty: 'power' }, /durabilty is not an option;.*; did you mean durability\?$/],
 ])('a store is not opened with %j', async (options, fault) => {
   const given = { path: join(home, 'store'), ...options };
   await expect(openEmbedded(given as never)).rejects.toThrow(fault);
@@ -85,8 +85,14 @@ test('options that are missing are named', async () => {
 
 // Bug: a misspelled option meant its default, here a cell of 8 shards that cannot change.
 test.each([
-  [{ shard: 2 }, /createSystem: shard is not an option; did you mean shards\?; options: actors,/],
-  [{ limits: { keyMax: 2 } }, /limits\.keyMax is not an option; did you mean limits\.keysMax\?/],
+  [
+    { shard: 2 },
+    /createSystem: shard is not an option; options: actors,.*; did you mean shards\?$/,
+  ],
+  [
+    { limits: { keyMax: 2 } },
+    /limits\.keyMax is not an option;.*; did you mean limits\.keysMax\?$/,
+  ],
   [{ limits: null }, /limits is null, it must be an object with the options groupTurnsMax,/],
   [{ history: { days: 2 } }, /history\.days is not an option; options: bytesMax, types/],
 ])('a system with %j is refused', async (wrong, fault) => {
