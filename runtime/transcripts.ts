@@ -20,6 +20,12 @@ import type { TranscriptEntry, Transcripts } from './system.ts';
 const READ_MAX = 1_000;
 /** Maximum size of the decoded entries of all transcripts together. */
 const CACHE_BYTES_MAX = 16 * 2 ** 20;
+/**
+ * Where memory is full, one in this number of transcripts that are read from the log takes the
+ * place of the least recently used ones. If each did, and more were read in turn than fit, each
+ * would be forgotten before it is read again. Those of idle actors leave memory anyway.
+ */
+const ADMITTED_ONE_IN = 32;
 /** Counted per entry in addition to its encoded bytes: its objects, its keys, its id in the set. */
 const ENTRY_OVERHEAD_BYTES = 600;
 
@@ -55,6 +61,8 @@ export class LogTranscripts implements Transcripts {
   /** of the shards that this process owns */
   readonly #writers = new Map<number, TranscriptWriter>();
   #bytes = 0;
+  /** transcripts that were read from the log while memory was full */
+  #candidates = 0;
 
   /** @param shards of the cell */
   constructor(log: Log, env: string, shards: number) {
@@ -81,6 +89,7 @@ export class LogTranscripts implements Transcripts {
   }
 
   async read(actor: Address, { from = 1, limit = READ_MAX } = {}): Promise<TranscriptEntry[]> {
+    const isKnown = this.#cache.has(actor);
     const cached = this.#use(actor);
     const found = () => cached.entries.slice(firstFrom(cached.entries, from)).slice(0, limit);
     // A page far before the cached entries is read alone, without what lies between.
@@ -97,7 +106,8 @@ export class LogTranscripts implements Transcripts {
       if (cached.stored === stored) cached.addedBy = writer;
       break;
     }
-    this.#evict();
+    if (isKnown || this.#isAdmitted()) this.#evict();
+    else this.forget(actor);
     return found();
   }
 
@@ -170,6 +180,13 @@ export class LogTranscripts implements Transcripts {
       const size = entry.position >= cached.next ? append(cached, entry) : 0;
       if (isKept) this.#bytes += size;
     }
+  }
+
+  /** Whether a transcript that was just read from the log stays in memory. */
+  #isAdmitted(): boolean {
+    if (this.#bytes <= CACHE_BYTES_MAX) return true;
+    this.#candidates += 1;
+    return this.#candidates % ADMITTED_ONE_IN === 0;
   }
 
   #evict(): void {

@@ -112,4 +112,31 @@ describe('transcripts in memory', () => {
     expect(await reading).toEqual(['one']);
     expect(transcripts.kept).toEqual({ transcripts: 0, bytes: 0 });
   });
+
+  // Bug: each was forgotten just before it was read again, and so each read was one from the log.
+  it('stay in memory in part when more are read in turn than fit', async () => {
+    const { log } = createMemoryStore({ clock: systemClock, atomic: false });
+    let reads = 0;
+    const counted = Object.assign(Object.create(log) as typeof log, {
+      read: (...args: Parameters<typeof log.read>) => {
+        reads += 1;
+        return log.read(...args);
+      },
+    });
+    const transcripts = new LogTranscripts(counted, 'local', SHARDS);
+    for (let shard = 0; shard < SHARDS; shard++) transcripts.writer(shard);
+    const all = Array.from({ length: 24 }, (_, at) => address('default', 'session', `s${at}`));
+    const text = 'x'.repeat(2 ** 20);
+    for (const to of all) {
+      const event = { type: 'append', at: 1, entry: { type: 'note', text } };
+      const bytes = encodeKept({ to, id: 'm', event, hops: 0 });
+      await log.append(transcriptSubject('local', to), bytes);
+    }
+    for (let round = 0; round < 4; round++) {
+      reads = 0;
+      for (const actor of all) expect(await transcripts.read(actor)).toHaveLength(1);
+      expect(transcripts.kept.bytes).toBeLessThanOrEqual(16 * 2 ** 20);
+    }
+    expect(reads).toBeLessThan(all.length / 2);
+  });
 });
