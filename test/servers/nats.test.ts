@@ -7,8 +7,8 @@ import { startNats } from './nats.ts';
 describeOnNats('a nats-server for tests', ({ path, version }) => {
   it('keeps its messages after kill -9', async () => {
     const first = await startNats({ path });
-    expect(first.version).toBe(version);
     const before = await connect({ servers: first.url });
+    expect(before.info?.version).toBe(version);
     await (await jetstreamManager(before)).streams.add({ name: 's', subjects: ['s.>'] });
     await jetstream(before).publish('s.1', 'one');
     await before.close();

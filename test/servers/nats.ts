@@ -16,8 +16,6 @@ export type NatsServer = {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** as the server reports it, `2.9.10` */
-  readonly version: string;
   /** the store; `startNats` with it and the port starts the same server again */
   readonly folder: string;
   /** Sends a signal. If the signal ends the server, resolves when it has ended. */
@@ -76,7 +74,6 @@ export const startNats = async (options: NatsServerOptions): Promise<NatsServer>
     url: `nats://127.0.0.1:${port}`,
     port,
     pid: child.pid!,
-    version: /Version:\s+(\d+\.\d+\.\d+)/.exec(log())?.[1] ?? 'unknown',
     folder,
     kill,
     stop: async () => {
@@ -112,7 +109,7 @@ const writeConfig = (folder: string, port: number, config = ''): string => {
 
 const portsFolder = (folder: string): string => join(folder, 'ports');
 
-/** The first output of the server: its version, and why it cannot start. */
+/** The first output of the server: why it cannot start. */
 const logOf = (child: ChildProcess): (() => string) => {
   let text = '';
   // read until it exits; a full pipe would block the server

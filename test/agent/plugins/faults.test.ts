@@ -95,12 +95,12 @@ describe('a plugin whose tool throws or returns what cannot be sent', () => {
 });
 
 describe('a plugin that hangs', () => {
-  const quick = { beatMs: 50, lateMs: 400 };
+  const quick = { beatMs: 50, lateMs: 2_000 };
 
   it('in an endless loop is killed when it misses its heartbeat', async () => {
     const plugins = await withGood(bad('for (;;);'), quick);
     await expect(plugins.run('bad')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-    await expectRecovery(plugins, /did not answer for 0.4 s/);
+    await expectRecovery(plugins, /did not answer for 2 s/);
   });
 
   it('in one call holds up only this call, until its time limit', async () => {
