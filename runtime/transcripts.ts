@@ -106,7 +106,7 @@ export class LogTranscripts implements Transcripts {
       if (cached.stored === stored) cached.addedBy = writer;
       break;
     }
-    if (isKnown || this.#isAdmitted()) this.#evict();
+    if (isKnown || this.#admitsNext()) this.#evict();
     else this.forget(actor);
     return found();
   }
@@ -124,7 +124,7 @@ export class LogTranscripts implements Transcripts {
       if (cached.shard === shard && !isActive(actor)) this.forget(actor);
   }
 
-  /** The transcript was erased: it is read again. */
+  /** The transcript was erased, or leaves memory: it is read again when it is needed. */
   forget(actor: Address): void {
     this.#bytes -= this.#cache.get(actor)?.bytes ?? 0;
     this.#cache.delete(actor);
@@ -182,8 +182,8 @@ export class LogTranscripts implements Transcripts {
     }
   }
 
-  /** Whether a transcript that was just read from the log stays in memory. */
-  #isAdmitted(): boolean {
+  /** Whether the transcript that was just read from the log stays in memory; counts it. */
+  #admitsNext(): boolean {
     if (this.#bytes <= CACHE_BYTES_MAX) return true;
     this.#candidates += 1;
     return this.#candidates % ADMITTED_ONE_IN === 0;

@@ -136,7 +136,7 @@ function readOwn(file: string): string | undefined {
 
 /** Whether the variables of the service name a NATS server. */
 const namesServer = (file: string): boolean =>
-  existsSync(file) && /^TROUPE_NATS_URL=./m.test(readFileSync(file, 'utf8'));
+  existsSync(file) && /^TROUPE_NATS_URL=["']?[^"'\s]/m.test(readFileSync(file, 'utf8'));
 
 const variablesText = `# Variables of the service, one NAME=value per line. Start it again after a change.
 # ANTHROPIC_API_KEY=

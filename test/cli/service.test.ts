@@ -193,7 +193,11 @@ describe('the commands', { timeout: 120_000 }, () => {
       stderr: expect.stringContaining('no NATS server is configured'),
     });
     const variables = scratchFolder();
-    write(variables, 'service.env', 'TROUPE_NATS_URL=nats://n:4222\n');
+    write(variables, 'service.env', 'TROUPE_NATS_URL=""\n');
+    expect(await runProgram([...unnamed, '--data', variables], { home })).toMatchObject({
+      code: 2,
+    });
+    write(variables, 'service.env', 'TROUPE_NATS_URL="nats://n:4222"\n');
     expect(await runProgram([...unnamed, '--data', variables], { home })).toMatchObject({
       code: 0,
     });
